@@ -1,0 +1,1 @@
+"""Where rows and predictions come from. ``base`` is the contract; one file per format."""

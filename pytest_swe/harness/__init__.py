@@ -1,0 +1,1 @@
+"""The rules of benchmark families. ``base`` is the contract; one file per family."""

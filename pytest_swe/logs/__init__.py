@@ -1,0 +1,1 @@
+"""Log parsers: text of a test run -> status of each test."""

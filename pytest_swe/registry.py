@@ -1,0 +1,89 @@
+"""Names -> adapters, lazily: a vendor SDK is imported only when its adapter is used.
+
+To add a provider, family or format: write its file, add one line to its table here.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+from pytest_swe.errors import UsageError
+
+if TYPE_CHECKING:
+    from pytest_swe.dataset.base import DatasetReader
+    from pytest_swe.harness.base import Harness
+    from pytest_swe.sandbox.base import SandboxProvider
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """``module:attribute`` of an adapter, and the extra that brings what it imports."""
+
+    module: str
+    attribute: str
+    extra: str = ""
+
+
+PROVIDERS: Mapping[str, Entry] = {
+    "docker": Entry("pytest_swe.sandbox.docker", "DockerProvider"),
+    "local": Entry("pytest_swe.sandbox.local", "LocalProvider"),
+}
+
+HARNESSES: Mapping[str, Entry] = {
+    "swebench": Entry("pytest_swe.harness.swebench", "SweBenchHarness"),
+}
+
+#: In the order they are asked whether they recognise a path.
+READERS: Mapping[str, Entry] = {
+    "task-repo": Entry("pytest_swe.dataset.task_repo", "TaskRepoReader"),
+    "parquet": Entry("pytest_swe.dataset.parquet", "ParquetReader", "parquet"),
+    "jsonl": Entry("pytest_swe.dataset.jsonl", "JsonlReader"),
+    "json": Entry("pytest_swe.dataset.json_file", "JsonReader"),
+}
+
+
+def providers() -> tuple[str, ...]:
+    """Names of the built-in providers."""
+    return tuple(PROVIDERS)
+
+
+def harnesses() -> tuple[str, ...]:
+    """Names of the built-in families."""
+    return tuple(HARNESSES)
+
+
+def provider(name: str, **options: object) -> SandboxProvider:
+    """A new provider. Raises UsageError for an unknown name, an unknown option or a missing extra."""
+    make = cast("type[SandboxProvider]", _load("provider", name, PROVIDERS))
+    return make(**options)
+
+
+def harness(name: str) -> Harness:
+    """A new harness. Raises UsageError for an unknown name or a missing extra."""
+    make = cast("type[Harness]", _load("family", name, HARNESSES))
+    return make()
+
+
+def readers() -> tuple[DatasetReader, ...]:
+    """A new reader of every format, in the order in which they are asked."""
+    return tuple(cast("type[DatasetReader]", _load("format", name, READERS))() for name in READERS)
+
+
+def _load(kind: str, name: str, table: Mapping[str, Entry]) -> object:
+    entry = table.get(name)
+    if entry is None:
+        near = difflib.get_close_matches(name, table, 1)
+        guess = f"did you mean {near[0]!r}? " if near else ""
+        raise UsageError(f"no {kind} {name!r}: {guess}known are {', '.join(table)}")
+    try:
+        return getattr(importlib.import_module(entry.module), entry.attribute)
+    except ModuleNotFoundError as missing:
+        if not entry.extra or (missing.name or "").startswith("pytest_swe"):
+            raise
+        raise UsageError(
+            f"{kind} {name!r} needs {missing.name}", hint=f'pip install "pytest-swe[{entry.extra}]"'
+        ) from missing

@@ -11,7 +11,7 @@ import pytest
 
 pytest_plugins = ["pytester"]
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parent
 DATA = Path(os.environ.get("PYTEST_SWE_DATA") or ROOT.parent / "shared" / "data")
 
 

@@ -1,0 +1,113 @@
+"""From named paths to a session with data sets: what is registered, on which side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_swe import defaults, fixtures
+from pytest_swe.collection import REPO_FILE, CollectionPlugin, host_code_in, is_task_repository
+from pytest_swe.dataset.source import dataset_path, looks_like_dataset
+from pytest_swe.errors import SweError
+from pytest_swe.item_reports import ItemReportsPlugin
+from pytest_swe.job import Policy
+from pytest_swe.options import Settings, settings_from
+from pytest_swe.reporting import ReportingPlugin
+from pytest_swe.reward import Verdict
+from pytest_swe.run import RUN, Run, new_run_id, usage, worker_name
+from pytest_swe.stopping import ControllerStopPlugin, WorkerStopPlugin
+
+
+def find_datasets(
+    named: Sequence[str], positional: Iterable[str], split: str | None
+) -> tuple[tuple[Path, ...], list[str]]:
+    """The data sets' files, and the arguments to add so that pytest collects those given by option.
+
+    Raises UsageError for a name that is nothing, and for a root with files that pytest would run.
+    """
+    files: list[Path] = []
+    extra: list[str] = []
+    try:
+        for name in named:
+            path = dataset_path(name, split=split)
+            files.append(_file_of(path))
+            extra.append(str(path))
+    except SweError as error:
+        raise usage(error) from None
+    for argument in positional:
+        path = Path(argument.split("::")[0])
+        if looks_like_dataset(path):
+            files.append(_file_of(path))
+    return tuple(dict.fromkeys(files)), extra
+
+
+def _file_of(path: Path) -> Path:
+    """The file that stands for a data set; a task repository is refused when pytest would run something of it."""
+    root = path if path.is_dir() else path.parent if path.name == REPO_FILE else None
+    if root is not None and is_task_repository(root):
+        code = host_code_in(root)
+        if code is not None:
+            raise pytest.UsageError(f"{code}: a data set must not bring code that runs on the host; remove the file")
+        return (root / REPO_FILE).resolve()
+    return path.resolve()
+
+
+def activate(config: pytest.Config, datasets: Sequence[Path]) -> None:
+    """Register what this side needs. Controller or worker is decided here, once."""
+    settings = settings_from(config)
+    workerinput: Mapping[str, Any] | None = getattr(config, "workerinput", None)
+    run_id = settings.run_id or (workerinput or {}).get("swe_run_id") or new_run_id()
+    run = config.stash[RUN] = Run(
+        config=config,
+        settings=settings,
+        run_id=str(run_id),
+        paths=frozenset(datasets),
+        worker=worker_name(config),
+        policy=Policy(keep=_keep(settings)),
+    )
+    is_controller = workerinput is None and _distributes(config)
+    _refuse_empty(config, run)
+    register = config.pluginmanager.register
+    register(defaults, "swe-defaults")
+    register(fixtures, "swe-fixtures")
+    register(CollectionPlugin(datasets), "swe-collection")
+    register(ItemReportsPlugin(), "swe-item-reports")
+    if workerinput is None:
+        register(ReportingPlugin(run), "swe-reporting")
+        if settings.check:
+            from pytest_swe.checking import CheckPlugin
+
+            register(CheckPlugin(run, datasets), "swe-check")
+    if is_controller:
+        from pytest_swe.scheduling import SchedulingPlugin  # imports xdist, which need not be there
+
+        register(SchedulingPlugin(), "swe-scheduling")
+        register(ControllerStopPlugin(run), "swe-stopping")
+    else:
+        register(WorkerStopPlugin(run), "swe-stopping")
+    if settings.shell and workerinput is None and not is_controller:
+        from pytest_swe.shell import ShellPlugin
+
+        register(ShellPlugin(run), "swe-shell")
+
+
+def _refuse_empty(config: pytest.Config, run: Run) -> None:
+    settings = run.settings
+    if settings.shell and _distributes(config):
+        raise pytest.UsageError("--swe-shell needs the terminal: use -n0")
+    looking_only = config.option.collectonly or settings.check or getattr(config.option, "setupplan", False)
+    if not settings.preds and not looking_only:
+        raise pytest.UsageError("nothing to evaluate: give --swe-preds FILE, gold or base (or --collect-only)")
+
+
+def _distributes(config: pytest.Config) -> bool:
+    has_xdist = config.pluginmanager.hasplugin("xdist") or config.pluginmanager.hasplugin("xdist.plugin")
+    return has_xdist and config.option.dist != "no" and not config.option.collectonly
+
+
+def _keep(settings: Settings) -> Callable[[Verdict], bool]:
+    wanted = settings.keep or settings.shell
+    return lambda verdict: wanted and verdict.status in ("unresolved", "error")

@@ -1,0 +1,81 @@
+"""Data sets in pytest's collection tree: one collector for a file or a task repository, items below it, no more.
+
+A data set is data: nothing in it is imported or run on the host. It is collected only when it is named.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from pytest_swe.errors import SweError
+from pytest_swe.item import SweItem
+from pytest_swe.run import RUN
+
+#: The file that a task repository is named by; it stands for the directory in node ids.
+REPO_FILE = "sweb.yaml"
+
+#: What pytest would import or obey in a directory that it is given.
+HOST_CODE = ("conftest.py", "pytest.ini", "pytest.toml", ".pytest.ini", ".pytest.toml", "tox.ini", "setup.cfg")
+
+
+class DatasetFile(pytest.Module):
+    """A data set's rows as items. A Module, so that module-scoped fixtures of users work; it has no code."""
+
+    obj = None
+
+    def collect(self) -> Iterable[pytest.Item | pytest.Collector]:
+        run = self.config.stash[RUN]
+        try:
+            plan = run.plan_of(self.path)
+        except SweError as error:
+            raise self.CollectError(str(error)) from None
+        for planned in plan.items:
+            if planned.work == "bad" and run.settings.strict:
+                raise self.CollectError(planned.problem)
+            yield SweItem.of(self, plan, planned)
+
+
+class TaskRepository(pytest.Directory):
+    """A task repository: its rows are collected from its ``sweb.yaml``; no directory below is looked at."""
+
+    def collect(self) -> Iterable[pytest.Item | pytest.Collector]:
+        yield DatasetFile.from_parent(self, path=self.path / REPO_FILE)
+
+
+def is_task_repository(path: Path) -> bool:
+    """Whether ``path`` is the root of a task repository; two look-ups on disk."""
+    return os.path.isfile(path / REPO_FILE) and os.path.isdir(path / "tasks")
+
+
+def host_code_in(root: Path) -> Path | None:
+    """The first file in a data set's root that pytest would run or obey, or None.
+
+    pytest imports ``conftest.py`` and ``test*/conftest.py`` of every directory that it is given.
+    """
+    for name in HOST_CODE:
+        if (root / name).exists():
+            return root / name
+    return next(iter(sorted(root.glob("test*/conftest.py"))), None)
+
+
+class CollectionPlugin:
+    """The collection hooks; registered only when the session has data sets."""
+
+    def __init__(self, datasets: Iterable[Path]) -> None:
+        self._files = frozenset(datasets)
+
+    def pytest_collect_directory(self, path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+        if (path / REPO_FILE).resolve() in self._files and is_task_repository(path):
+            repository: TaskRepository = TaskRepository.from_parent(parent, path=path)
+            return repository
+        return None
+
+    def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+        if file_path.resolve() in self._files:
+            dataset: DatasetFile = DatasetFile.from_parent(parent, path=file_path)
+            return dataset
+        return None

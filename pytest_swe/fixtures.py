@@ -1,0 +1,72 @@
+"""The fixtures of an item. Users override ``swe_provider`` in a conftest.py; the others are there to be read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from pytest_swe.item import SweItem
+from pytest_swe.job import Job
+from pytest_swe.model import Candidate, Instance
+from pytest_swe.run import RUN, labels_of
+from pytest_swe.sandbox.base import Sandbox, SandboxProvider
+
+
+@pytest.fixture(scope="session")
+def swe_provider(request: pytest.FixtureRequest) -> SandboxProvider:
+    """Where this session's candidates run; override it to wrap or replace the provider."""
+    return request.config.stash[RUN].provider()
+
+
+@pytest.fixture
+def swe_instance(request: pytest.FixtureRequest) -> Instance:
+    """The row of this item, normalised."""
+    return _item(request).load_instance()
+
+
+@pytest.fixture
+def swe_candidate(request: pytest.FixtureRequest, swe_instance: Instance) -> Candidate:
+    """What this item judges: a patch, or the unpatched tree."""
+    return _item(request).load_candidate(swe_instance)
+
+
+@pytest.fixture
+def swe_job(
+    request: pytest.FixtureRequest,
+    swe_provider: SandboxProvider,
+    swe_instance: Instance,
+    swe_candidate: Candidate,
+) -> Iterator[Job]:
+    """This item's Job, with its first sandbox standing."""
+    item = _item(request)
+    job = Job(
+        swe_instance,
+        swe_candidate,
+        harness=item.harness,
+        provider=swe_provider,
+        policy=item.run.policy,
+        labels=labels_of(item.run, item.planned),
+    )
+    item.run.jobs.add(job)
+    try:
+        job.start()
+        job.wait_standing()
+        yield job
+    finally:
+        job.cancel()
+        # The Job's own thread removes the sandbox, off the critical path; the session waits for it at its end.
+        item.run.jobs = {other for other in item.run.jobs if not other.ended}
+
+
+@pytest.fixture
+def swe_sandbox(swe_job: Job) -> Sandbox:
+    """The sandbox that this item's evaluation will run in."""
+    assert swe_job.sandbox is not None
+    return swe_job.sandbox
+
+
+def _item(request: pytest.FixtureRequest) -> SweItem:
+    if not isinstance(request.node, SweItem):
+        raise pytest.UsageError(f"{request.fixturename} belongs to items of a data set, not to {request.node.nodeid}")
+    return request.node

@@ -1,0 +1,183 @@
+"""A row and a candidate as a pytest item.
+
+Made with ``callobj``, so it has fixtures by pytest's public interface. `SweItem.runtest` is our own: with the
+default one ``-p no:python``, or a plugin that swallows ``pytest_pyfunc_call``, makes every item pass unevaluated.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pytest_swe.harness.base import Harness
+from pytest_swe.job import Job
+from pytest_swe.model import Candidate, Instance, Reason, SandboxSpec, Status
+from pytest_swe.planning import Planned
+from pytest_swe.reward import Outcome, Reward, Verdict, fault_of, value_of
+from pytest_swe.run import RUN, DatasetPlan, Run
+
+OUTCOME = pytest.StashKey[Outcome]()
+
+
+class Unresolved(AssertionError):
+    """A valid measurement that is not a pass; a test failure. Carries the outcome."""
+
+    def __init__(self, outcome: Outcome) -> None:
+        super().__init__(outcome.reward.reason)
+        self.outcome = outcome
+
+
+class NotMeasured(Exception):
+    """Nothing was measured: an error of the environment, the row or the plugin. Carries the outcome."""
+
+    def __init__(self, outcome: Outcome) -> None:
+        super().__init__(outcome.reward.detail or outcome.reward.reason)
+        self.outcome = outcome
+
+
+def evaluate(swe_job: Job) -> None:
+    """Evaluate in a sandbox. The work is in `SweItem.runtest`; this names the fixtures."""
+
+
+def evaluate_nothing() -> None:
+    """There is nothing to run: no prediction, an empty patch, a bad row. Needs no sandbox."""
+
+
+class SweItem(pytest.Function):
+    """One planned item. Its node id is for people; everything is keyed by `planned`."""
+
+    plan: DatasetPlan
+    planned: Planned
+    harness: Harness
+
+    @classmethod
+    def of(cls, parent: pytest.Collector, plan: DatasetPlan, planned: Planned) -> SweItem:
+        """The item of ``planned``, with the markers that its candidate asks for."""
+        work: Callable[..., None] = evaluate if planned.work == "evaluate" else evaluate_nothing
+        item: SweItem = cls.from_parent(parent, name=planned.name, callobj=work)
+        item.plan, item.planned = plan, planned
+        item.add_marker(pytest.mark.swe)
+        if planned.source == "base" and planned.work == "evaluate":
+            # raises=: without it an error of the environment would count as the expected failure.
+            item.add_marker(
+                pytest.mark.xfail(strict=True, raises=Unresolved, reason="the unpatched tree must not resolve")
+            )
+        return item
+
+    @property
+    def run(self) -> Run:
+        return self.config.stash[RUN]
+
+    def reportinfo(self) -> tuple[Path, int | None, str]:
+        return self.path, max(self.planned.ref.line - 1, 0), self.name
+
+    def setup(self) -> None:
+        if OUTCOME in self.stash:  # a rerun
+            del self.stash[OUTCOME]
+        super().setup()
+
+    def runtest(self) -> None:
+        outcome = self._evaluate() if self.planned.work == "evaluate" else self._without_sandbox()
+        outcome = replace(outcome, reward=self.identified(outcome.reward))
+        self.stash[OUTCOME] = outcome
+        if outcome.reward.status == "unresolved":
+            raise Unresolved(outcome)
+        if outcome.reward.status == "error":
+            if outcome.reward.reason == Reason.UNSUPPORTED and self.run.settings.unsupported == "skip":
+                self.skipped(Verdict("skipped", Reason.UNSUPPORTED, outcome.reward.detail))
+            raise NotMeasured(outcome)
+
+    def skipped(self, verdict: Verdict) -> None:
+        """Leave a skipped reward and skip."""
+        self.stash[OUTCOME] = Outcome(reward=self.reward(verdict))
+        pytest.skip(verdict.detail or str(verdict.reason))
+
+    def _evaluate(self) -> Outcome:
+        job = self.funcargs["swe_job"]
+        assert isinstance(job, Job)
+        return job.go()
+
+    def _without_sandbox(self) -> Outcome:
+        planned, missing = self.planned, self.run.settings.missing
+        if planned.work == "empty":
+            return Outcome(reward=self.reward(Verdict("unresolved", Reason.EMPTY_PATCH, "the patch is empty")))
+        if planned.work == "bad":
+            reason = Reason.ROW_INVALID if planned.ref.problem else Reason.PREDICTION_INVALID
+            return Outcome(reward=self.reward(Verdict("error", reason, planned.problem)))
+        text = f"no prediction of {planned.model} for this instance" if planned.model else "no prediction"
+        if missing == "skip":
+            self.skipped(Verdict("skipped", Reason.MISSING_PREDICTION, text))
+        status: Status = "unresolved" if missing == "fail" else "error"
+        return Outcome(reward=self.reward(Verdict(status, Reason.MISSING_PREDICTION, text)))
+
+    # -- what fixtures ask for -------------------------------------------------------------------------------------
+
+    def load_instance(self) -> Instance:
+        """The row, normalised by its family, with the limits that the options and hooks ask for."""
+        dataset = self.plan.dataset
+        row = dataset.load(self.planned.ref)
+        self.harness = self.run.harness_of(row, dataset)
+        instance = self.harness.instance(row, dataset.origin(self.planned.ref))
+        settings = self.run.settings
+        spec = instance.spec
+        if settings.timeout is not None:
+            instance = replace(instance, steps=tuple(replace(s, timeout=settings.timeout) for s in instance.steps))
+        spec = replace(
+            spec,
+            network=settings.network or spec.network,
+            cpus=settings.cpus if settings.cpus is not None else spec.cpus,
+            memory_mb=settings.memory_mb if settings.memory_mb is not None else spec.memory_mb,
+            seconds=max(spec.seconds, 2 * sum(step.timeout for step in instance.steps) + 600),
+        )
+        changed: SandboxSpec | None = self.config.hook.pytest_swe_sandbox_spec(
+            config=self.config, instance=instance, spec=spec
+        )
+        return replace(instance, spec=changed or spec)
+
+    def load_candidate(self, instance: Instance) -> Candidate:
+        """The patch of this item, or the unpatched tree."""
+        planned = self.planned
+        if planned.source == "base":
+            return Candidate(model="base", source="base")
+        if planned.source == "gold":
+            return Candidate(model="gold", patch=self.harness.gold(instance), source="gold")
+        assert planned.prediction is not None
+        source = next(source for source in self.run.sources() if source.name == planned.source)
+        assert source.predictions is not None
+        return Candidate(model=planned.model, patch=source.predictions.patch(planned.prediction), source=planned.source)
+
+    # -- rewards ---------------------------------------------------------------------------------------------------
+
+    def reward(self, verdict: Verdict) -> Reward:
+        """A reward line for what never reached a sandbox."""
+        return self.identified(
+            Reward(
+                instance_id=self.planned.instance_id,
+                model=self.planned.model,
+                status=verdict.status,
+                reward=value_of(verdict.status),
+                mask=value_of(verdict.status) is None,
+                reason=verdict.reason or "",
+                detail=verdict.detail,
+                fault=fault_of(verdict),
+                repo=self.planned.ref.repo,
+                provider=self.run.settings.provider,
+                started_at=time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime()),
+            )
+        )
+
+    def identified(self, reward: Reward) -> Reward:
+        """The same line with what identifies this item: run, data set, line, repeat, worker."""
+        identity: Mapping[str, object] = {
+            "run_id": self.run.run_id,
+            "dataset": self.plan.dataset.name,
+            "line": self.planned.ref.line,
+            "repeat": self.planned.repeat,
+            "worker": self.run.worker,
+            "model": self.planned.model,
+        }
+        return reward.model_copy(update=dict(identity))

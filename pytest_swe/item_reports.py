@@ -1,0 +1,110 @@
+"""Worker side of reporting: a reward on the report, as plain JSON, and texts that people can read.
+
+Only plain JSON travels: a dataclass, an enum or a lone surrogate on a report ends a whole xdist run.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Generator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from pytest_swe.errors import Cancelled, SweError
+from pytest_swe.explain import explain
+from pytest_swe.item import OUTCOME, NotMeasured, SweItem, Unresolved
+from pytest_swe.model import Reason
+from pytest_swe.report.instance_logs import write_instance_logs
+from pytest_swe.reward import Outcome, Verdict, verdict_of_error
+
+#: Item properties, in JUnit and report logs.
+PROPERTIES = ("instance_id", "model", "status", "reason")
+
+
+class ItemReportsPlugin:
+    """Registered where items run."""
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        report = yield
+        if isinstance(item, SweItem):
+            _adorn(item, call, report)
+        return report
+
+
+def _adorn(item: SweItem, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
+    error = call.excinfo.value if call.excinfo else None
+    if isinstance(error, Cancelled):
+        report.longrepr = "stopped before there was a verdict"
+        return
+    if call.when == "teardown":
+        if report.failed:
+            vars(report)["swe_teardown_failed"] = True
+        return
+    outcome = _outcome(item, call, report, error)
+    if outcome is None:
+        return
+    outcome = _with_logs(item, outcome)
+    if outcome.reward.status == "error" and report.outcome == "failed":
+        report.when = "setup"  # then it is an error everywhere: terminal, JUnit, exit status
+    if report.failed and (error is None or isinstance(error, (Unresolved, NotMeasured, SweError))):
+        report.longrepr = _text(item, outcome)
+    _attach(item, report, outcome)
+
+
+def _outcome(
+    item: SweItem, call: pytest.CallInfo[None], report: pytest.TestReport, error: BaseException | None
+) -> Outcome | None:
+    """The outcome of the item, or None when this report does not end it (a setup that went well)."""
+    if OUTCOME in item.stash:
+        return item.stash[OUTCOME]
+    if error is not None:
+        if isinstance(error, pytest.skip.Exception):
+            return Outcome(reward=item.reward(Verdict("skipped", None, str(error.msg))))
+        verdict = verdict_of_error(error)
+        if verdict.reason == Reason.UNSUPPORTED and item.run.settings.unsupported == "skip":
+            report.outcome = "skipped"
+            report.longrepr = (str(item.path), item.planned.ref.line, f"Skipped: {verdict.detail}")
+            return Outcome(reward=item.reward(replace(verdict, status="skipped")))
+        return Outcome(reward=item.reward(verdict))
+    if call.when == "call":
+        # Something kept runtest from running, or from leaving a verdict: never a pass.
+        report.outcome = "failed"
+        return Outcome(reward=item.reward(Verdict("error", Reason.INTERNAL, "the item ended without a verdict")))
+    return None
+
+
+def _with_logs(item: SweItem, outcome: Outcome) -> Outcome:
+    """The same outcome with its files written beside the reward file, and their place on the line."""
+    if outcome.log is None:
+        return outcome
+    place = write_instance_logs(item.run.directory / "logs", outcome)
+    where = str(place.relative_to(item.run.directory))
+    if outcome.report is not None:
+        item.config.hook.pytest_swe_eval_log(
+            config=item.config, instance=item.funcargs["swe_instance"], log=outcome.log, report=outcome.report
+        )
+    return replace(outcome, reward=outcome.reward.model_copy(update={"logs": where}))
+
+
+def _text(item: SweItem, outcome: Outcome) -> str:
+    logs = str(item.run.directory / outcome.reward.logs) if outcome.reward.logs else ""
+    text = explain(outcome, logs)
+    if outcome.kept:
+        text += f"\n  kept: {shlex.join(outcome.kept)}   (repeat: bash /pytest-swe/driver.sh)"
+    return text
+
+
+def _attach(item: SweItem, report: pytest.TestReport, outcome: Outcome) -> None:
+    plain: dict[str, Any] = json.loads(outcome.reward.line_json())
+    vars(report)["swe_reward"] = plain
+    ours = {f"swe_{name}" for name in PROPERTIES}
+    kept = [(name, value) for name, value in item.user_properties if name not in ours]
+    # In place, and not appended: reruns would pile them up, and JUnit reads them from the teardown's report.
+    item.user_properties[:] = [*kept, *((f"swe_{name}", plain[name]) for name in PROPERTIES)]
+    report.user_properties = list(item.user_properties)

@@ -1,0 +1,286 @@
+"""One path to a verdict: the Job, one item's work from candidate to reward.
+
+A Job owns its attempts (a fresh sandbox each), its phases, and its sandboxes. It runs in a thread of its own, so
+that whoever waits for it can be interrupted and `Job.cancel` can end it at once by closing its sandbox.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+
+from pytest_swe.control import Controls
+from pytest_swe.errors import Cancelled, SweError
+from pytest_swe.harness.base import Harness
+from pytest_swe.model import Candidate, EvalLog, Instance, Reason, Report
+from pytest_swe.reward import (
+    CANDIDATE_CAN_PROVOKE,
+    Attempt,
+    Limits,
+    Outcome,
+    Reward,
+    Verdict,
+    apply_of,
+    fault_of,
+    tests_of,
+    value_of,
+    verdict_of_error,
+    verdict_of_report,
+)
+from pytest_swe.sandbox.base import Sandbox, SandboxProvider
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """How Jobs are run. ``controls`` caches, per instance, whether the unpatched tree can be measured.
+
+    ``keep`` is asked with the verdict, and leaves the sandbox standing when it says so.
+    """
+
+    controls: Controls = field(default_factory=Controls)
+    attempts_when_provoked: int = 2
+    keep: Callable[[Verdict], bool] = lambda verdict: False
+
+
+@dataclass(slots=True)
+class _Attempt:
+    verdict: Verdict
+    report: Report | None = None
+    log: EvalLog | None = None
+
+
+class Job:
+    """Judge one candidate on one instance.
+
+    `run` does it all in the calling thread. `start` acquires the first sandbox in a thread and then waits for `go`,
+    so that pytest can tell setup from call. ``labels`` go onto every sandbox.
+    """
+
+    def __init__(
+        self,
+        instance: Instance,
+        candidate: Candidate,
+        *,
+        harness: Harness,
+        provider: SandboxProvider,
+        policy: Policy | None = None,
+        labels: Mapping[str, str] | None = None,
+    ) -> None:
+        self.instance = instance
+        self.candidate = candidate
+        self.sandbox: Sandbox | None = None
+        self._harness = harness
+        self._provider = provider
+        self._policy = policy or Policy()
+        self._labels = dict(labels or {})
+        self._phases: dict[str, float] = {}
+        self._started_at = datetime.now(UTC)
+        self._begun = time.monotonic()
+        self._cancelled = threading.Event()
+        self._go = threading.Event()
+        self._standing = threading.Event()
+        self._done = threading.Event()
+        self._acquire_error: BaseException | None = None
+        self._outcome: Outcome | None = None
+        self._thread: threading.Thread | None = None
+        self._lock = threading.Lock()
+
+    # -- for whoever waits -------------------------------------------------------------------------------------------
+
+    def run(self) -> Outcome:
+        """The whole work, in the calling thread. Raises Cancelled; every other failure is an outcome."""
+        self._go.set()
+        self._work()
+        return self._result()
+
+    def start(self) -> None:
+        """Begin in a thread: acquire the first sandbox, then wait for `go`."""
+        self._thread = threading.Thread(target=self._work, name=f"swe-{self.instance.id}", daemon=True)
+        self._thread.start()
+
+    def wait_standing(self) -> None:
+        """Return when the first sandbox stands. Raises what kept it from standing."""
+        _wait(self._standing)
+        if self._acquire_error is not None:
+            raise self._acquire_error
+
+    def go(self) -> Outcome:
+        """Let the evaluation begin and return its outcome."""
+        self._go.set()
+        _wait(self._done)
+        return self._result()
+
+    def cancel(self) -> None:
+        """End the work now; its sandbox is closed, no outcome is made. Idempotent."""
+        self._cancelled.set()
+        self._go.set()
+        with self._lock:
+            sandbox = self.sandbox
+        if sandbox is not None and not self._done.is_set():
+            sandbox.close()
+
+    @property
+    def ended(self) -> bool:
+        """Whether the thread has ended and its sandbox is closed."""
+        return self._thread is None or not self._thread.is_alive()
+
+    def join(self, timeout: float | None = None) -> None:
+        """Wait until the thread has ended and its sandbox is closed."""
+        if self._thread is not None:
+            self._thread.join(timeout)
+
+    # -- the work ----------------------------------------------------------------------------------------------------
+
+    def _work(self) -> None:
+        kept = False
+        attempts: list[_Attempt] = []
+        try:
+            if self.candidate.is_empty:
+                attempts = [_Attempt(Verdict("unresolved", Reason.EMPTY_PATCH))]
+            else:
+                self._first_acquire()
+                _wait(self._go)
+                attempts = self._attempts()
+            kept = self._policy.keep(attempts[-1].verdict) and self.sandbox is not None
+            self._outcome = self._outcome_of(attempts, kept)
+        except Exception as error:  # noqa: BLE001 the one place that turns the unknown into error
+            self._acquire_error = self._acquire_error or error
+            self._outcome = self._outcome_of([_Attempt(verdict_of_error(error))], False)
+        finally:
+            self._done.set()
+            self._standing.set()
+            if not kept:
+                self._close_sandbox()
+
+    def _first_acquire(self) -> None:
+        try:
+            self._acquire()
+        finally:
+            if self.sandbox is not None:
+                self._standing.set()
+
+    def _acquire(self) -> Sandbox:
+        with self._phase("acquire"):
+            sandbox = self._provider.acquire(self.instance.spec, labels=self._labels)
+        with self._lock:
+            self.sandbox = sandbox
+        self._check_cancelled()
+        return sandbox
+
+    def _close_sandbox(self) -> None:
+        with self._lock:
+            sandbox, self.sandbox = self.sandbox, None
+        if sandbox is not None:
+            with self._phase("close"):
+                sandbox.close()
+
+    def _attempts(self) -> list[_Attempt]:
+        """One attempt; what the candidate can provoke gets another, then the control decides."""
+        done = [self._attempt()]
+        while _provoked(done[-1]) and len(done) < self._policy.attempts_when_provoked:
+            self._close_sandbox()
+            done.append(self._attempt())
+        last = done[-1]
+        if _provoked(last) and not self.candidate.is_control and self._control_is_fine():
+            last.verdict = replace(last.verdict, status="unresolved")
+        return done
+
+    def _attempt(self) -> _Attempt:
+        attempt = _Attempt(Verdict("error", Reason.INTERNAL))
+        try:
+            sandbox = self.sandbox or self._acquire()
+            with self._phase("evaluate"):
+                attempt.log = self._harness.evaluate(self.instance, self.candidate, sandbox)
+            with self._phase("grade"):
+                attempt.report = self._harness.grade(self.instance, attempt.log)
+            attempt.verdict = verdict_of_report(attempt.report)
+        except SweError as error:
+            attempt.verdict = verdict_of_error(error)
+        self._check_cancelled()
+        return attempt
+
+    def _control_is_fine(self) -> bool:
+        def measure() -> bool:
+            self._close_sandbox()
+            sandbox = self._acquire()
+            control = Candidate(model="base", source="control")
+            log = self._harness.evaluate(self.instance, control, sandbox)
+            return self._harness.grade(self.instance, log).measured
+
+        with self._phase("control"):
+            return self._policy.controls.fine(self.instance.id, measure)
+
+    def _check_cancelled(self) -> None:
+        if self._cancelled.is_set():
+            self._close_sandbox()
+            raise Cancelled("the run was stopped")
+
+    @contextmanager
+    def _phase(self, name: str) -> Iterator[None]:
+        begin = time.monotonic()
+        try:
+            yield
+        finally:
+            self._phases[name] = round(self._phases.get(name, 0.0) + (time.monotonic() - begin) * 1000, 1)
+
+    # -- the result --------------------------------------------------------------------------------------------------
+
+    def _result(self) -> Outcome:
+        if self._cancelled.is_set():
+            raise Cancelled("the run was stopped")
+        assert self._outcome is not None
+        return self._outcome
+
+    def _outcome_of(self, attempts: list[_Attempt], kept: bool) -> Outcome:
+        last = attempts[-1]
+        verdict, spec = last.verdict, self.instance.spec
+        phases = dict(self._phases) | dict(last.log.phases_ms if last.log else {})
+        reward = Reward(
+            instance_id=self.instance.id,
+            model=self.candidate.model,
+            status=verdict.status,
+            reward=value_of(verdict.status),
+            mask=value_of(verdict.status) is None,
+            reason=verdict.reason or "",
+            detail=verdict.detail,
+            fault=fault_of(verdict),
+            family=self.instance.family,
+            repo=self.instance.repo,
+            provider=self._provider.name,
+            image=spec.image,
+            network=spec.network,
+            limits=Limits(
+                cpus=spec.cpus,
+                memory_mb=spec.memory_mb,
+                pids=spec.pids,
+                timeout=sum(step.timeout for step in self.instance.steps),
+            ),
+            apply=apply_of(last.log),
+            tests=tests_of(last.report),
+            flags=last.report.flags if last.report else (),
+            attempts=tuple(Attempt(reason=a.verdict.reason or "", detail=a.verdict.detail) for a in attempts[:-1]),
+            seconds=round(time.monotonic() - self._begun, 3),
+            phases_ms=phases,
+            started_at=self._started_at.isoformat(timespec="milliseconds"),
+        )
+        return Outcome(
+            reward=reward,
+            report=last.report,
+            log=last.log,
+            kept=self.sandbox.attach if kept and self.sandbox else (),
+            patch=self.candidate.patch,
+        )
+
+
+def _provoked(attempt: _Attempt) -> bool:
+    return attempt.verdict.status == "error" and attempt.verdict.reason in CANDIDATE_CAN_PROVOKE
+
+
+def _wait(event: threading.Event) -> None:
+    # In slices: an unbounded wait of the main thread cannot be interrupted on every platform.
+    while not event.wait(0.5):
+        pass

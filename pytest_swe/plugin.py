@@ -1,0 +1,72 @@
+"""The pytest plugin: thin, because it is loaded in every pytest run of everybody who installed the package.
+
+Until a data set is named nothing but options and hook specifications is registered, and nothing else is imported.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from pytest_swe.options import add_options
+
+#: Suffixes of paths that are looked into when they are named on the command line.
+SUFFIXES = (".jsonl", ".json", ".parquet", ".gz", ".zst", ".yaml")
+
+DATASETS = pytest.StashKey[tuple[Path, ...]]()
+
+
+def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
+    from pytest_swe import hookspecs
+
+    pluginmanager.add_hookspecs(hookspecs)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    add_options(parser)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) -> None:
+    """Find the data sets before any conftest.py is loaded: one in a data set must never be."""
+    known = early_config.known_args_namespace
+    named = [*(known.swe_dataset or ()), *(early_config.getini("swe_dataset") or ())]
+    positional = list(known.file_or_dir or ())
+    candidates = [arg for arg in positional if _may_be_dataset(Path(arg.split("::")[0]))]
+    if not named and not candidates:
+        return
+    from pytest_swe.activation import find_datasets
+
+    found, extra = find_datasets(named, candidates, known.swe_split)
+    early_config.stash[DATASETS] = found
+    args.extend(path for path in extra if path not in positional)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "swe: an item that comes from a row of a benchmark (pytest-swe)")
+    datasets = config.stash.get(DATASETS, ())
+    if datasets:
+        from pytest_swe.activation import activate
+
+        activate(config, datasets)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """A task repository that is not named holds tests that are not the user's: leave it alone."""
+    if (
+        os.path.isfile(collection_path / "sweb.yaml")
+        and os.path.isdir(collection_path / "tasks")
+        and collection_path / "sweb.yaml" not in config.stash.get(DATASETS, ())
+    ):
+        return True
+    return None
+
+
+def _may_be_dataset(path: Path) -> bool:
+    return path.name.endswith(SUFFIXES) or (path / "sweb.yaml").is_file()
+
+
+__all__: Sequence[str] = ()

@@ -1,0 +1,1 @@
+"""What is written about a run: instance logs, run reports, summaries. One file per format."""

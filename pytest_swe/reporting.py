@@ -1,0 +1,180 @@
+"""Controller side of reporting: words, header, summary, the files of the run, the exit status."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_swe.errors import SweError
+from pytest_swe.item import SweItem
+from pytest_swe.planning import Planned
+from pytest_swe.report.run_report import run_report, write_run_report
+from pytest_swe.report.summary import ModelSummary, as_json, summarise
+from pytest_swe.rewards_file import RewardsFile
+from pytest_swe.run import Run
+from pytest_swe.run_files import run_json, write_json
+
+#: Exit statuses beside pytest's own 0 to 5: only errors and no unresolved; lines that are missing.
+EXIT_ONLY_ERRORS = 10
+EXIT_INCOMPLETE = 11
+
+Word = tuple[str, Mapping[str, bool]]
+WORDS: Mapping[tuple[str, str], tuple[str, str, Word]] = {
+    ("call", "passed"): ("passed", ".", ("RESOLVED", {"green": True})),
+    ("call", "failed"): ("failed", "F", ("UNRESOLVED", {"red": True})),
+    ("setup", "failed"): ("error", "E", ("ERROR", {"red": True})),
+}
+
+
+class ReportingPlugin:
+    """Registered on the controller, or in the only process."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.rewards = RewardsFile(run, notify=self._notify)
+
+    # -- what comes in -----------------------------------------------------------------------------------------------
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        for item in session.items:
+            if isinstance(item, SweItem):
+                self.rewards.expect(item.nodeid, item.plan, item.planned)
+        self._open(session.config)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_node_collection_finished(self, node: object, ids: Iterable[str]) -> None:
+        for nodeid in ids:
+            found = self.run.planned(nodeid)
+            if found is not None:
+                self.rewards.expect(nodeid, *found)
+        self._open(self.run.config)
+
+    def _open(self, config: pytest.Config) -> None:
+        if self.rewards.expected and not config.option.collectonly and not _dry(config):
+            try:
+                self.rewards.open_once()
+            except SweError as error:
+                pytest.exit(str(error), returncode=pytest.ExitCode.USAGE_ERROR)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self.rewards.see(report)
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_runtest_logfinish(self, nodeid: str) -> None:
+        self.rewards.finish(nodeid)
+
+    def _notify(self, line: Mapping[str, Any]) -> None:
+        self.run.config.hook.pytest_swe_reward(config=self.run.config, reward=dict(line))
+
+    # -- what people see ---------------------------------------------------------------------------------------------
+
+    def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, Word] | None:
+        if str(report.when) == "???" and self.run.planned(report.nodeid):
+            return WORDS["setup", "failed"]
+        if getattr(report, "swe_reward", None) is None or hasattr(report, "wasxfail"):
+            return None
+        return WORDS.get((str(report.when), str(report.outcome)))
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        if not self.rewards.expected or self.rewards.idle:
+            return
+        terminalreporter.section("swe", sep="=")
+        for summary in self._summaries():
+            for line in _told(summary):
+                terminalreporter.write_line(line)
+        missing = self.rewards.missing
+        if missing:
+            terminalreporter.write_line(f"did not run: {_names(missing)}", yellow=True)
+        for source in self.run.sources():
+            for problem in source.predictions.problems if source.predictions else ():
+                terminalreporter.write_line(f"prediction left out: {problem}", yellow=True)
+        terminalreporter.write_line(f"rewards: {_short(self.rewards.path)}")
+
+    # -- the end -----------------------------------------------------------------------------------------------------
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        self.rewards.close()
+        if not self.rewards.expected or self.rewards.idle:
+            return
+        self._write_files()
+        if session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
+            session.exitstatus = self._exit_status(int(session.exitstatus))
+
+    def _exit_status(self, status: int) -> int:
+        ours = Counter(str(line["status"]) for line in self.rewards.lines if not _expected_failure(line))
+        others_failed = status == pytest.ExitCode.TESTS_FAILED and not (ours["unresolved"] or ours["error"])
+        if self.rewards.missing:
+            # -x and --maxfail stop on purpose: what stopped them decides.
+            return status if status == pytest.ExitCode.TESTS_FAILED and ours["unresolved"] else EXIT_INCOMPLETE
+        if others_failed:
+            return status
+        if self.run.settings.fail_under is not None:
+            rates = [summary.rate for summary in self._summaries()]
+            return 0 if min(rates, default=0.0) >= self.run.settings.fail_under else 1
+        if ours["unresolved"]:
+            return int(pytest.ExitCode.TESTS_FAILED)
+        return EXIT_ONLY_ERRORS if ours["error"] else status
+
+    def _summaries(self) -> list[ModelSummary]:
+        expected = Counter(planned.model for _, planned in self.rewards.expected.values())
+        return summarise(self.rewards.lines, expected)
+
+    def _write_files(self) -> None:
+        run, directory = self.run, self.run.directory
+        directory.mkdir(parents=True, exist_ok=True)
+        summaries = self._summaries()
+        write_json(directory / "summary.json", as_json(summaries))
+        write_json(directory / "run.json", run_json(run, self.rewards))
+        ids = list(
+            dict.fromkeys(
+                ref.instance_id for plan in run.plans.values() for ref in plan.dataset.refs if not ref.problem
+            )
+        )
+        for summary in summaries:
+            lines = [line for line in self.rewards.lines if line["model"] == summary.model]
+            submitted = [
+                planned.instance_id
+                for _, planned in self.rewards.expected.values()
+                if planned.model == summary.model and planned.work != "missing"
+            ]
+            write_run_report(directory, summary.model, run.run_id, run_report(lines, ids, submitted))
+
+
+def _dry(config: pytest.Config) -> bool:
+    return bool(getattr(config.option, "setupplan", False) or getattr(config.option, "setuponly", False))
+
+
+def _expected_failure(line: Mapping[str, Any]) -> bool:
+    return bool(line["model"] == "base" and line["status"] == "unresolved")
+
+
+def _told(summary: ModelSummary) -> Iterable[str]:
+    name = f"{summary.model}: " if summary.model else ""
+    counts = [f"{summary.resolved} resolved", f"{summary.unresolved} unresolved", f"{summary.error} error"]
+    counts += [
+        f"{count} {word}" for count, word in ((summary.skipped, "skipped"), (summary.missing, "missing")) if count
+    ]
+    yield f"{name}{', '.join(counts)} of {summary.expected} expected"
+    measured = f", {summary.of_measured:.1%} of measured" if summary.of_measured is not None else ""
+    yield f"  rate {summary.rate:.1%} (95 % interval {summary.low:.1%} to {summary.high:.1%}){measured}"
+    if len(summary.repos) > 1:
+        yield "  " + ", ".join(f"{repo or '-'} {good}/{total}" for repo, (good, total) in summary.repos.items())
+    if summary.reasons:
+        yield "  reasons: " + ", ".join(f"{reason} {count}" for reason, count in summary.reasons.items())
+
+
+def _names(missing: list[Planned], shown: int = 5) -> str:
+    more = f" and {len(missing) - shown} more" if len(missing) > shown else ""
+    return f"{len(missing)} ({', '.join(planned.name for planned in missing[:shown])}{more})"
+
+
+def _short(path: Path) -> str:
+    relative = os.path.relpath(path)
+    return str(path) if relative.startswith("..") else relative

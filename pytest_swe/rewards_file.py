@@ -1,0 +1,148 @@
+"""Controller side: every report becomes at most one reward line, written and flushed as it comes.
+
+A worker never opens the reward file. A line waits from the report of its item to the item's end, so that reruns
+and a failing teardown can still say something about it; a crash of the worker writes what was waiting.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TextIO
+
+import pytest
+
+from pytest_swe.errors import UsageError
+from pytest_swe.model import Reason
+from pytest_swe.planning import Planned
+from pytest_swe.reward import Reward
+from pytest_swe.run import DatasetPlan, Run
+
+#: Data set, line, instance, model, repeat. The line, because a bad row may repeat another's id.
+Key = tuple[str, int, str, str, int]
+
+
+@dataclass(slots=True)
+class _Waiting:
+    line: dict[str, Any]
+    reruns: int = 0
+
+
+@dataclass(slots=True)
+class RewardsFile:
+    """The reward file of a run, and the lines written to it. ``notify`` is called with each."""
+
+    run: Run
+    notify: Callable[[Mapping[str, Any]], None]
+    lines: list[dict[str, Any]] = field(default_factory=list)
+    expected: dict[Key, tuple[str, Planned]] = field(default_factory=dict)
+    _waiting: dict[str, _Waiting] = field(default_factory=dict)
+    _written: set[Key] = field(default_factory=set)
+    _file: TextIO | None = None
+    _opened: bool = False
+
+    @property
+    def idle(self) -> bool:
+        """Whether the file was never opened: a dry run, or nothing of ours was collected."""
+        return not self._opened
+
+    @property
+    def path(self) -> Path:
+        return self.run.rewards_path
+
+    @property
+    def missing(self) -> list[Planned]:
+        """Expected items that have no line."""
+        return [planned for key, (_, planned) in self.expected.items() if key not in self._written]
+
+    def expect(self, nodeid: str, plan: DatasetPlan, planned: Planned) -> None:
+        """An item that will run; told once per item, however many workers collected it."""
+        self.expected[_key(plan, planned)] = (nodeid, planned)
+
+    def see(self, report: pytest.TestReport) -> None:
+        """One report of one phase of one item."""
+        waiting = self._waiting.get(report.nodeid)
+        line: dict[str, Any] | None = getattr(report, "swe_reward", None)
+        if str(report.outcome) == "rerun":
+            reruns = (waiting.reruns if waiting else 0) + 1
+            self._waiting[report.nodeid] = _Waiting({}, reruns)
+        elif line is not None:
+            reruns = waiting.reruns if waiting else 0
+            self._waiting[report.nodeid] = _Waiting({**line, "reruns": reruns}, reruns)
+        elif getattr(report, "swe_teardown_failed", False) and waiting is not None and waiting.line:
+            waiting.line["flags"] = [*waiting.line["flags"], "teardown_failed"]
+        elif str(report.when) == "???":
+            self._crashed(report)
+
+    def finish(self, nodeid: str) -> None:
+        """The item has ended: write its line."""
+        waiting = self._waiting.pop(nodeid, None)
+        if waiting is not None and waiting.line:
+            self._write(waiting.line)
+
+    def close(self) -> None:
+        """Write what still waits and close the file."""
+        for nodeid in list(self._waiting):
+            self.finish(nodeid)
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def _crashed(self, report: pytest.TestReport) -> None:
+        """A worker died in this item: its report has nothing but the node id."""
+        waiting = self._waiting.pop(report.nodeid, None)
+        if waiting is not None and waiting.line:  # it died after the verdict
+            self._write(waiting.line)
+            return
+        found = self.run.planned(report.nodeid)
+        if found is None:
+            return
+        plan, planned = found
+        reward = Reward(
+            instance_id=planned.instance_id,
+            model=planned.model,
+            status="error",
+            reason=Reason.WORKER_CRASHED,
+            detail="the worker process died while this item ran",
+            fault="unknown",
+            run_id=self.run.run_id,
+            dataset=plan.dataset.name,
+            line=planned.ref.line,
+            repeat=planned.repeat,
+            repo=planned.ref.repo,
+            provider=self.run.settings.provider,
+        )
+        self._write(reward.model_dump(mode="json", by_alias=True))
+
+    def _write(self, line: dict[str, Any]) -> None:
+        key = (line["dataset"], line["line"], line["instance_id"], line["model"], line["repeat"])
+        if key in self._written:
+            return
+        self._written.add(key)
+        self.lines.append(line)
+        self.open_once()
+        assert self._file is not None
+        self._file.write(Reward.model_validate(line).line_json() + "\n")
+        self._file.flush()
+        self.notify(line)
+
+    def open_once(self) -> None:
+        """Create the file. Raises UsageError when it exists (an old run's) or cannot be written."""
+        if self._opened:
+            return
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = os.fdopen(
+                os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o644), "w", encoding="utf-8"
+            )
+            self._opened = True
+        except FileExistsError:
+            raise UsageError(f"{self.path} exists", hint="name another with --swe-rewards, or remove it") from None
+        except OSError as error:
+            raise UsageError(f"{self.path}: {error.strerror}", hint="name a place that can be written") from None
+
+
+def _key(plan: DatasetPlan, planned: Planned) -> Key:
+    return (plan.dataset.name, planned.ref.line, planned.instance_id, planned.model, planned.repeat)

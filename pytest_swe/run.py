@@ -1,0 +1,171 @@
+"""One pytest session with data sets in it: its settings, its identity, its plans, and the Jobs that are live.
+
+Made once per process in ``pytest_configure`` and kept in the stash; the controller and each worker have one.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from pytest_swe import registry
+from pytest_swe.dataset.predictions import read_predictions
+from pytest_swe.dataset.source import Dataset, dataset_of_rows
+from pytest_swe.errors import RowInvalid, SweError
+from pytest_swe.harness.base import Harness
+from pytest_swe.job import Job, Policy
+from pytest_swe.model import Row
+from pytest_swe.options import Settings
+from pytest_swe.planning import CONTROLS, Planned, Selection, Source, plan, select
+from pytest_swe.sandbox.base import SandboxProvider
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetPlan:
+    """A data set and the items that come of it."""
+
+    dataset: Dataset
+    items: tuple[Planned, ...]
+    by_name: Mapping[str, Planned]
+
+
+@dataclass(slots=True)
+class Run:
+    """See the module. ``worker`` is empty on the controller and in a single process."""
+
+    config: pytest.Config
+    settings: Settings
+    run_id: str
+    paths: frozenset[Path] = frozenset()
+    worker: str = ""
+    policy: Policy = field(default_factory=Policy)
+    jobs: set[Job] = field(default_factory=set)
+    _plans: dict[Path, DatasetPlan] = field(default_factory=dict)
+    _sources: tuple[Source, ...] | None = None
+    _provider: SandboxProvider | None = None
+
+    @property
+    def directory(self) -> Path:
+        return self.settings.results / self.run_id
+
+    @property
+    def rewards_path(self) -> Path:
+        return self.settings.rewards or self.directory / "rewards.jsonl"
+
+    def plan_of(self, path: Path) -> DatasetPlan:
+        """The plan of the data set at ``path``, made once. Raises SweError when nothing of it can be read."""
+        if path not in self._plans:
+            dataset = self._open(path)
+            chosen = select(dataset.refs, self._selection())
+            items = plan(chosen, self.sources())
+            self._plans[path] = DatasetPlan(dataset, items, {item.name: item for item in items})
+        return self._plans[path]
+
+    @property
+    def plans(self) -> Mapping[Path, DatasetPlan]:
+        return self._plans
+
+    def planned(self, nodeid: str) -> tuple[DatasetPlan, Planned] | None:
+        """The item of a node id, or None when it is not one of ours."""
+        prefix, _, name = nodeid.partition("::")
+        path = (self.config.rootpath / prefix).resolve()
+        if path not in self.paths or not name:
+            return None
+        known = self.plan_of(path)
+        item = known.by_name.get(name)
+        return (known, item) if item is not None else None
+
+    def sources(self) -> tuple[Source, ...]:
+        """What ``--swe-preds`` names, read once."""
+        if self._sources is None:
+            base = Path(self.config.invocation_params.dir)
+            names = dict.fromkeys(self.settings.preds or ("",))
+            self._sources = tuple(self._source(name, base) for name in names)
+        return self._sources
+
+    def _source(self, name: str, base: Path) -> Source:
+        if name in CONTROLS or not name:
+            return Source(name=name)
+        return Source(name=name, predictions=read_predictions(base / name, duplicates=self.settings.duplicates))
+
+    def _open(self, path: Path) -> Dataset:
+        found = cast(
+            "Dataset | Iterable[Row] | None", self.config.hook.pytest_swe_read_dataset(config=self.config, path=path)
+        )
+        if found is None:
+            raise RowInvalid("not a data set in a known format", path=path)
+        return found if isinstance(found, Dataset) else dataset_of_rows(path, found)
+
+    def _selection(self) -> Selection:
+        settings = self.settings
+        return Selection(
+            instances=settings.instances,
+            sample=settings.sample,
+            seed=settings.seed,
+            shard=settings.shard,
+            limit=settings.limit,
+        )
+
+    def harness_of(self, row: Row, dataset: Dataset) -> Harness:
+        """The family of a row. Raises RowInvalid that lists what each family misses."""
+        found = cast("Harness | str | None", self.config.hook.pytest_swe_harness(config=self.config, row=row))
+        if isinstance(found, str):
+            return registry.harness(found)
+        if found is None:
+            raise RowInvalid("no family for this row", path=dataset.path, instance_id=str(row.get("instance_id", "")))
+        return found
+
+    def provider(self) -> SandboxProvider:
+        """The provider that the options name, made once. Raises UsageError for an unknown name."""
+        if self._provider is None:
+            name = self.settings.provider
+            self._provider = self.config.hook.pytest_swe_sandbox_provider(config=self.config, name=name)
+            if self._provider is None:
+                self._provider = registry.provider(name)
+        return self._provider
+
+    def close(self) -> None:
+        """End every live Job and release the provider."""
+        for job in list(self.jobs):
+            job.cancel()
+        for job in list(self.jobs):
+            job.join(10)
+        self.jobs.clear()
+        if self._provider is not None:
+            self._provider.close()
+
+
+RUN = pytest.StashKey[Run]()
+
+
+def new_run_id() -> str:
+    """A run id that sorts by time and that two runs do not share."""
+    return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"
+
+
+def worker_name(config: pytest.Config) -> str:
+    """The xdist worker's name, empty elsewhere."""
+    workerinput: Mapping[str, object] = getattr(config, "workerinput", {})
+    return str(workerinput.get("workerid", ""))
+
+
+def labels_of(run: Run, planned: Planned) -> dict[str, str]:
+    """What every sandbox of an item carries, besides its owner."""
+    return {
+        "run": run.run_id,
+        "worker": run.worker or f"main-{os.getpid()}",
+        "instance": planned.instance_id,
+        "model": planned.model,
+    }
+
+
+def usage(error: SweError) -> pytest.UsageError:
+    """One of our errors as pytest's own: one line, exit status 4."""
+    return pytest.UsageError(str(error))

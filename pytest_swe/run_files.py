@@ -1,0 +1,82 @@
+"""``run.json``: what a run was, so that its numbers can be judged and its logs graded again."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from collections.abc import Mapping
+from dataclasses import asdict
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from pytest_swe.rewards_file import RewardsFile
+from pytest_swe.run import Run
+
+PACKAGES = ("pytest-swe", "pytest", "pytest-xdist", "swebench", "docker")
+
+
+def run_json(run: Run, rewards: RewardsFile) -> dict[str, Any]:
+    """Versions, options, data sets and their digests, the provider, and what did not run."""
+    return {
+        "schema": 1,
+        "run_id": run.run_id,
+        "finished_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "versions": versions(),
+        "host": {"machine": platform.machine(), "system": platform.platform(), "cpus": os.cpu_count()},
+        "options": {key: _plain(value) for key, value in asdict(run.settings).items()},
+        "provider": run.settings.provider,
+        "rewards": str(run.rewards_path),
+        "datasets": [
+            {
+                "name": plan.dataset.name,
+                "path": str(path),
+                "digest": plan.dataset.digest,
+                "rows": len(plan.dataset.refs),
+            }
+            for path, plan in run.plans.items()
+        ],
+        "predictions": [
+            {"source": source.name, "problems": [str(problem) for problem in source.predictions.problems]}
+            for source in run.sources()
+            if source.predictions is not None
+        ],
+        "expected": len(rewards.expected),
+        "written": len(rewards.lines),
+        "did_not_run": [planned.name for planned in rewards.missing],
+    }
+
+
+def swebench_run_json(run: Run) -> dict[str, Any]:
+    """swebench's own record of a run, which its re-grading looks for beside the logs."""
+    plans = list(run.plans.values())
+    return {
+        "dataset": str(plans[0].dataset.path) if plans else "",
+        "split": run.settings.split or "test",
+        "task_repo": None,
+        "created_at": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
+def versions() -> dict[str, str]:
+    """Versions of what a verdict depends on."""
+    found = {"python": platform.python_version()}
+    for name in PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def write_json(path: Path, value: Mapping[str, Any]) -> None:
+    """Write it whole or not at all."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    temporary.replace(path)
+
+
+def _plain(value: object) -> object:
+    return str(value) if isinstance(value, Path) else value

@@ -1,0 +1,109 @@
+"""Without pytest: judge one patch from a script or a training loop, or grade a log again.
+
+All three are safe to call from many threads.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+
+from pytest_swe import registry
+from pytest_swe.families import harness_for
+from pytest_swe.job import Job, Policy
+from pytest_swe.model import ApplyLog, Candidate, EvalLog, Network, Origin, Report, Row, RunLog, StepLog
+from pytest_swe.report.instance_logs import write_instance_logs
+from pytest_swe.reward import Reward
+from pytest_swe.sandbox.base import SandboxProvider
+
+
+def verify_task(
+    row: Row,
+    patch: bytes | str | None,
+    *,
+    provider: str | SandboxProvider = "docker",
+    harness: str | None = None,
+    model: str = "",
+    network: Network | None = None,
+    timeout: float | None = None,
+    cpus: float | None = None,
+    memory_mb: int | None = None,
+    log_dir: Path | str | None = None,
+    policy: Policy | None = None,
+) -> Reward:
+    """Judge ``patch`` on ``row`` in a fresh sandbox; None judges the unpatched tree.
+
+    ``timeout`` in seconds, ``memory_mb`` in MiB. With ``log_dir`` the files of the evaluation are written below it.
+    Whatever goes wrong with the sandbox is a reward of status ``error``; raises RowInvalid for a row that cannot be
+    used and UsageError for an unknown provider or harness.
+    """
+    rules = harness_for(row, harness)
+    instance = rules.instance(row, Origin())
+    if timeout is not None:
+        instance = replace(instance, steps=tuple(replace(step, timeout=timeout) for step in instance.steps))
+    spec = replace(
+        instance.spec,
+        network=network or instance.spec.network,
+        cpus=cpus if cpus is not None else instance.spec.cpus,
+        memory_mb=memory_mb if memory_mb is not None else instance.spec.memory_mb,
+    )
+    made = registry.provider(provider) if isinstance(provider, str) else provider
+    try:
+        candidate = Candidate(model=model, patch=_bytes(patch))
+        job = Job(replace(instance, spec=spec), candidate, harness=rules, provider=made, policy=policy)
+        outcome = job.run()
+    finally:
+        if isinstance(provider, str):
+            made.close()
+    if log_dir is None or outcome.log is None:
+        return outcome.reward
+    place = write_instance_logs(Path(log_dir), outcome)
+    return outcome.reward.model_copy(update={"logs": str(place)})
+
+
+async def averify_task(
+    row: Row,
+    patch: bytes | str | None,
+    *,
+    provider: str | SandboxProvider = "docker",
+    harness: str | None = None,
+    model: str = "",
+    network: Network | None = None,
+    timeout: float | None = None,
+    cpus: float | None = None,
+    memory_mb: int | None = None,
+    log_dir: Path | str | None = None,
+    policy: Policy | None = None,
+) -> Reward:
+    """`verify_task` in a thread, for an event loop."""
+    return await asyncio.to_thread(
+        verify_task,
+        row,
+        patch,
+        provider=provider,
+        harness=harness,
+        model=model,
+        network=network,
+        timeout=timeout,
+        cpus=cpus,
+        memory_mb=memory_mb,
+        log_dir=log_dir,
+        policy=policy,
+    )
+
+
+def regrade_log(row: Row, patch: bytes | str | None, log: bytes, *, harness: str | None = None) -> Report:
+    """Grade a saved log (official markers) of ``patch`` on ``row``, without an engine.
+
+    A None patch is what swebench calls ``patch_is_None``. Raises RowInvalid for a row that cannot be used.
+    """
+    rules = harness_for(row, harness)
+    instance = rules.instance(row, Origin())
+    outcome: ApplyLog = ApplyLog(outcome="none" if patch is None else "applied")
+    step = StepLog(name=instance.steps[0].name, apply=outcome, run=RunLog(output=log))
+    return rules.grade(instance, EvalLog(steps=(step,)))
+
+
+def _bytes(patch: bytes | str | None) -> bytes | None:
+    return patch.encode("utf-8", "surrogateescape") if isinstance(patch, str) else patch

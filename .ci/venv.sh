@@ -23,6 +23,6 @@ fi
 if [ "$(version_of "$venv/bin/python")" != "$version" ] || ! "$venv/bin/python" -m pip --version >/dev/null 2>&1; then
   "$python" -m venv --clear "$venv"
 fi
-echo "installing into $venv (Python $version): ${*: -1}"
+echo "installing into $venv (Python $version)"
 # Twice quiet: pip's warnings about a user's own index settings are not ours; its errors are still shown.
 "$venv/bin/python" -m pip install -qq --disable-pip-version-check "$@"

@@ -68,6 +68,8 @@ def activate(config: pytest.Config, datasets: Sequence[Path]) -> None:
         worker=worker_name(config),
         policy=Policy(keep=_keep(settings)),
     )
+    if settings.check:
+        config.option.dist = "no"
     is_controller = workerinput is None and _distributes(config)
     _refuse_empty(config, run)
     register = config.pluginmanager.register
@@ -80,7 +82,7 @@ def activate(config: pytest.Config, datasets: Sequence[Path]) -> None:
         if settings.check:
             from pytest_swe.checking import CheckPlugin
 
-            register(CheckPlugin(run, datasets), "swe-check")
+            register(CheckPlugin(run), "swe-check")
     if is_controller:
         from pytest_swe.scheduling import SchedulingPlugin  # imports xdist, which need not be there
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from pytest_swe.errors import SweError
+from pytest_swe.header import header
 from pytest_swe.item import SweItem
 from pytest_swe.planning import Planned
 from pytest_swe.report.run_report import run_report, write_run_report
@@ -37,6 +38,16 @@ class ReportingPlugin:
     def __init__(self, run: Run) -> None:
         self.run = run
         self.rewards = RewardsFile(run, notify=self._notify)
+
+    def pytest_sessionstart(self) -> None:
+        try:
+            for path in sorted(self.run.paths):
+                self.run.plan_of(path)
+        except SweError as error:
+            raise pytest.UsageError(str(error)) from None
+
+    def pytest_report_header(self, config: pytest.Config) -> list[str]:
+        return header(self.run, ask_engine=not (config.option.collectonly or self.run.settings.check or _dry(config)))
 
     # -- what comes in -----------------------------------------------------------------------------------------------
 

@@ -1,0 +1,75 @@
+"""The command ``pytest-swe``: what is done outside a test run."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from pytest_swe import __version__, registry
+from pytest_swe.errors import SweError
+from pytest_swe.regrade import Regraded, regrade_run
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Entry point. Exit status: 0 done and nothing changed, 1 verdicts changed, 2 it could not be done."""
+    arguments = _parser().parse_args(argv)
+    try:
+        status: int = arguments.action(arguments)
+    except SweError as error:
+        sys.stderr.write(f"pytest-swe: {error}\n")
+        return 2
+    return status
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="pytest-swe", description="Beside pytest: what is done outside a test run.")
+    parser.add_argument("--version", action="version", version=f"pytest-swe {__version__}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    regrade = commands.add_parser("regrade", help="grade the saved logs of a run again, without an engine")
+    regrade.add_argument("directory", type=Path, help="a run's directory, such as swe-results/RUN")
+    regrade.add_argument("--dataset", help="the data set, when it has moved since the run")
+    regrade.add_argument("--write", action="store_true", help="write the new verdicts to each report.json")
+    regrade.set_defaults(action=_regrade)
+    sweep = commands.add_parser("sweep", help="remove what dead runs left behind, and only that")
+    sweep.add_argument("--provider", action="append", choices=registry.providers(), help="default: every provider")
+    sweep.set_defaults(action=_sweep)
+    return parser
+
+
+def _regrade(arguments: argparse.Namespace) -> int:
+    changed = total = 0
+    for item in regrade_run(arguments.directory, arguments.dataset):
+        total += 1
+        changed += item.changed
+        if item.changed:
+            sys.stdout.write(f"{item.instance_id} by {item.model}: {_said(item)}\n")
+        if arguments.write and item.report is not None:
+            text = json.dumps(item.report.official, indent=4)
+            (item.place / "report.json").write_text(text, encoding="utf-8")
+    sys.stdout.write(f"{total} logs graded again, {changed} changed\n")
+    return 1 if changed else 0
+
+
+def _said(item: Regraded) -> str:
+    before, after = (f"{verdict.status} {verdict.reason or ''}".strip() for verdict in (item.before, item.after))
+    return f"{before} -> {after}"
+
+
+def _sweep(arguments: argparse.Namespace) -> int:
+    for name in arguments.provider or registry.providers():
+        try:
+            removed = registry.provider(name).sweep(None)
+        except SweError as error:
+            if arguments.provider:
+                raise
+            sys.stdout.write(f"{name}: {error}\n")
+            continue
+        sys.stdout.write(f"{name}: {removed} removed\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,44 @@
+"""``--swe-check``: look at the data set and the predictions, run nothing, need no engine."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+import pytest
+
+from pytest_swe.dataset.check import Finding, check
+from pytest_swe.errors import SweError
+from pytest_swe.run import Run
+
+
+class CheckPlugin:
+    """Takes the place of the test loop. Exit status 1 when something is wrong, else 0."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        terminal: pytest.TerminalReporter = session.config.pluginmanager.getplugin("terminalreporter")
+        counts: Counter[str] = Counter()
+        for finding in self._findings():
+            counts[finding.level] += 1
+            bad = finding.level == "error"
+            terminal.write_line(f"{finding.level}: {finding.text}", red=bad, yellow=finding.level == "warning")
+        rows = sum(len(self.run.plan_of(path).dataset.refs) for path in self.run.paths)
+        said = ", ".join(f"{count} {level}s" for level, count in sorted(counts.items())) or "nothing to complain about"
+        terminal.write_line(f"checked {rows} rows: {said}")
+        session.testsfailed = counts["error"]
+        return True
+
+    def _findings(self) -> Iterator[Finding]:
+        for path in sorted(self.run.paths):
+            dataset = self.run.plan_of(path).dataset
+            for source in self.run.sources():
+                try:
+                    yield from check(
+                        dataset, source.predictions, lambda row, data=dataset: self.run.harness_of(row, data)
+                    )
+                except SweError as error:
+                    raise pytest.UsageError(str(error)) from None

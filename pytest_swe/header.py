@@ -1,0 +1,64 @@
+"""What stands above a run: data sets with their rows and generation, predictions, provider and engine."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from pytest_swe.dataset.source import Dataset
+from pytest_swe.errors import SweError
+from pytest_swe.planning import Source
+from pytest_swe.run import DatasetPlan, Run
+
+
+def header(run: Run, *, ask_engine: bool) -> list[str]:
+    """The lines of the header; the engine is asked for its version unless nothing will run."""
+    lines = [_dataset(run, plan) for plan in run.plans.values()]
+    lines += [line for source in run.sources() for line in _candidates(source)]
+    if ask_engine:
+        lines.append(f"swe provider: {_engine(run)}")
+    return lines
+
+
+def _dataset(run: Run, plan: DatasetPlan) -> str:
+    dataset, rows = plan.dataset, len(plan.dataset.refs)
+    chosen = len({(item.ref.line, item.ref.instance_id) for item in plan.items})
+    parts = [f"{rows} rows" if chosen == rows else f"{chosen} of {rows} rows", *_family(run, dataset)]
+    bad = sum(bool(ref.problem) for ref in dataset.refs)
+    if bad:
+        parts.append(f"{bad} of them unusable")
+    return f"swe data set: {dataset.name} ({', '.join(parts)})"
+
+
+def _family(run: Run, dataset: Dataset) -> Iterator[str]:
+    """Family and generation, as the first usable row tells."""
+    first = next((ref for ref in dataset.refs if not ref.problem), None)
+    if first is None:
+        return
+    try:
+        row = dataset.load(first)
+        harness = run.harness_of(row, dataset)
+    except SweError:
+        return  # the rows say it themselves, each in its own item
+    yield harness.name
+    if harness.generation(row):
+        yield f"{harness.generation(row)} generation"
+
+
+def _candidates(source: Source) -> Iterator[str]:
+    if source.predictions is None:
+        if source.name:
+            yield f"swe candidates: {source.name}"
+        return
+    kinds = Counter(ref.kind for ref in source.predictions.refs)
+    words = {"patch": "patches", "empty": "empty", "bad": "unusable"}
+    counts = ", ".join(f"{count} {words[kind]}" for kind, count in kinds.items())
+    models = ", ".join(source.models[:4]) + (", ..." if len(source.models) > 4 else "")
+    yield f"swe candidates: {source.name} ({counts or 'none'}) by {models}"
+
+
+def _engine(run: Run) -> str:
+    try:
+        return f"{run.settings.provider}, {run.provider().check()}"
+    except SweError as error:
+        return f"{run.settings.provider}: {error}"

@@ -1,0 +1,89 @@
+"""Grade the saved logs of a run again, without an engine: after a fix of a parser, or to see what a rule changes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from pytest_swe.dataset.source import Dataset, open_dataset
+from pytest_swe.errors import RowInvalid, SweError, UsageError
+from pytest_swe.families import harness_for
+from pytest_swe.model import EvalLog, Report
+from pytest_swe.report.instance_logs import TIMED_OUT
+from pytest_swe.reward import Verdict, verdict_of_error, verdict_of_report
+
+
+@dataclass(frozen=True, slots=True)
+class Regraded:
+    """One item: what its line said, and what its log says now."""
+
+    instance_id: str
+    model: str
+    before: Verdict
+    after: Verdict
+    report: Report | None
+    place: Path
+
+    @property
+    def changed(self) -> bool:
+        return (self.before.status, self.before.reason) != (self.after.status, self.after.reason)
+
+
+def regrade_run(directory: Path, dataset: str | None = None) -> Iterator[Regraded]:
+    """Every saved log of a run. ``dataset`` overrides the one that run.json names.
+
+    Raises UsageError when ``directory`` is no run's.
+    """
+    try:
+        run: Mapping[str, Any] = json.loads((directory / "run.json").read_bytes())
+        sources = [dataset] if dataset else [str(entry["path"]) for entry in run["datasets"]]
+        family = run["options"]["harness"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise UsageError(f"{directory}: no readable run.json ({error})", hint="name a run's directory") from None
+    datasets = [open_dataset(source) for source in sources]
+    logs = sorted((directory / "logs").glob("*/*/eval_log.json"))
+    if not logs:
+        raise UsageError(f"{directory}: no saved logs below {directory / 'logs'}")
+    for path in logs:
+        yield _regraded(path.parent, datasets, family)
+
+
+def _regraded(place: Path, datasets: list[Dataset], family: str | None) -> Regraded:
+    saved: dict[str, Any] = json.loads((place / "eval_log.json").read_bytes())
+    identity = saved["reward"]
+    before = Verdict(identity["status"], identity["reason"] or None)
+    report: Report | None = None
+    try:
+        report = _grade(place, saved, datasets, family)
+        after = verdict_of_report(report)
+    except SweError as error:
+        after = verdict_of_error(error)
+    if after.reason == before.reason and after.status == "error" and before.status == "unresolved":
+        after = before  # the control decided; it cannot be run again here
+    return Regraded(identity["instance_id"], identity["model"], before, after, report, place)
+
+
+def _grade(place: Path, saved: Mapping[str, Any], datasets: list[Dataset], family: str | None) -> Report:
+    identity = saved["reward"]
+    dataset = next((found for found in datasets if found.name == identity["dataset"]), datasets[0])
+    row = dataset.row(identity["instance_id"])
+    harness = harness_for(row, family)
+    ref = next((ref for ref in dataset.refs if ref.instance_id == identity["instance_id"]), None)
+    if ref is None:
+        raise RowInvalid("no such row", path=dataset.path, instance_id=identity["instance_id"])
+    return harness.grade(harness.instance(row, dataset.origin(ref)), saved_log(place, saved["log"]))
+
+
+def saved_log(place: Path, facts: Mapping[str, Any]) -> EvalLog:
+    """The log of an item as it was when it was graded: the facts, and the output from its own file."""
+    log = EvalLog.from_json(facts)
+    step = log.steps[0]
+    if step.run is None:
+        return log
+    output = (place / "test_output.txt").read_bytes()
+    if step.run.timed_out:
+        output = output.removesuffix(TIMED_OUT.format(seconds=step.run.timeout).encode())
+    return replace(log, steps=(replace(step, run=replace(step.run, output=output)), *log.steps[1:]))

@@ -1,0 +1,106 @@
+"""Each hook and fixture, from a conftest.py, under -n2."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from .conftest import TOY, Project
+
+MORE = """
+
+import dataclasses
+
+
+def pytest_swe_read_dataset(config, path):
+    if path.suffix == ".json" and path.name.startswith("odd"):
+        return [{"instance_id": name, "play": "resolved"} for name in json.loads(path.read_text())["names"]]
+
+
+def pytest_swe_sandbox_spec(config, instance, spec):
+    if instance.id == "turned-1":
+        return dataclasses.replace(spec, image="resolved", memory_mb=77)
+
+
+def pytest_swe_eval_log(config, instance, log, report):
+    with open(f"seen-{instance.id}", "w") as file:
+        file.write(log.steps[0].run.output.decode() + str(report.resolved))
+
+
+def pytest_swe_reward(config, reward):
+    assert not hasattr(config, "workerinput")
+    with open("hook.jsonl", "a") as file:
+        file.write(json.dumps(reward) + "\\n")
+
+
+class Wrapped(ToyProvider):
+    def acquire(self, spec, *, labels):
+        with open("wrapped", "a") as file:
+            file.write(labels["instance"] + "\\n")
+        return super().acquire(spec, labels=labels)
+
+
+@pytest.fixture(scope="session")
+def swe_provider(swe_provider):
+    assert swe_provider.name == "toy"
+    return Wrapped()
+
+
+@pytest.fixture(autouse=True)
+def look(request):
+    if "swe_job" in request.fixturenames:
+        sandbox = request.getfixturevalue("swe_sandbox")
+        instance = request.getfixturevalue("swe_instance")
+        candidate = request.getfixturevalue("swe_candidate")
+        assert sandbox.id and instance.family == "toy" and candidate.model == "gold"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def of_the_module():
+    yield
+"""
+
+
+@pytest.mark.parametrize("shape", [("-n2",), ("-n0",)], ids=" ".join)
+def test_hooks_and_fixtures_of_a_conftest(project: Project, shape: tuple[str, ...]) -> None:
+    project.pytester.makeconftest(TOY.read_text() + MORE)
+    data = project.rows({"a-1": "resolved", "turned-1": "unresolved"})
+    result = project.run(data, "--swe-preds", "gold", *shape)
+    assert result.ret == 0, result.stdout.str()
+    turned = next(line for line in project.rewards if line["instance_id"] == "turned-1")
+    assert turned["limits"]["memory_mb"] == 77
+    assert (project.path / "seen-a-1").read_text() == "played resolved\nTrue"
+    hooked = [json.loads(line) for line in (project.path / "hook.jsonl").read_text().splitlines()]
+    assert sorted(hooked, key=lambda line: str(line["line"])) == project.rewards
+    assert sorted((project.path / "wrapped").read_text().split()) == ["a-1", "turned-1"]
+
+
+def test_a_data_set_in_a_format_of_the_user(project: Project) -> None:
+    project.pytester.makeconftest(TOY.read_text() + MORE)
+    data = project.path / "odd.json"
+    data.write_text(json.dumps({"names": ["x-1", "y-1"]}))
+    result = project.run("--swe-dataset", data, "--swe-preds", "gold", "-n2")
+    assert result.ret == 0, result.stdout.str()
+    assert list(project.statuses) == ["x-1", "y-1"]
+
+
+def test_setup_plan_starts_nothing(project: Project) -> None:
+    result = project.run(project.rows({"a-1": "resolved"}), "--swe-preds", "gold", "--setup-plan")
+    assert result.ret == 0
+    assert project.started == []
+    assert not (project.path / "rewards.jsonl").exists()
+
+
+def test_a_failing_teardown_leaves_the_verdict(project: Project) -> None:
+    broken = "\n\n@pytest.fixture(autouse=True)\ndef broken():\n    yield\n    raise OSError('teardown')\n"
+    project.pytester.makeconftest(TOY.read_text() + broken)
+    project.run(project.rows({"a-1": "resolved"}), "--swe-preds", "gold", "-n2")
+    assert [(line["status"], line["flags"]) for line in project.rewards] == [("resolved", ["teardown_failed"])]
+
+
+def test_a_broken_fixture_of_the_user_is_an_error(project: Project) -> None:
+    broken = "\n\n@pytest.fixture(autouse=True)\ndef broken():\n    raise OSError('setup')\n"
+    project.pytester.makeconftest(TOY.read_text() + broken)
+    project.run(project.rows({"a-1": "resolved"}), "--swe-preds", "gold", "-n2")
+    assert project.statuses == {"a-1": ("error", "internal")}

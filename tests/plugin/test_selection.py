@@ -1,0 +1,176 @@
+"""Which items there are, and what they are called."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from .conftest import SHAPES, Project
+
+ROWS = {f"repo__name-{number}": "resolved" for number in range(1, 13)}
+
+
+def collected(result: pytest.RunResult) -> list[str]:
+    return [line.partition("::")[2] for line in result.outlines if line.startswith("toy.jsonl::")]
+
+
+def test_collect_only_needs_no_predictions_and_no_engine(project: Project) -> None:
+    result = project.run(project.rows(ROWS), "--collect-only", "-q", provider="docker")
+    assert collected(result) == list(ROWS)
+    assert result.ret == 0
+    assert not (project.path / "rewards.jsonl").exists()
+
+
+def test_without_predictions_there_is_nothing_to_evaluate(project: Project) -> None:
+    result = project.run(project.rows(ROWS))
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*nothing to evaluate: give --swe-preds*"])
+
+
+@pytest.mark.parametrize(
+    ("args", "numbers"),
+    [
+        (["--swe-instance", "repo__name-1"], [1]),  # exact: -10 to -12 are not it
+        (["--swe-instance", "repo__name-3", "--swe-instance", "repo__name-2"], [2, 3]),
+        (["--swe-instance", "@ids.txt"], [4, 5]),
+        (["--swe-limit", "2"], [1, 2]),
+        (["--swe-shard", "2/5"], [2, 7, 12]),
+        (["-k", "name-11"], [11]),
+        (["--deselect", "toy.jsonl::repo__name-1", "--swe-limit", "2"], [2]),
+    ],
+)
+def test_rows_are_chosen(project: Project, args: list[str], numbers: list[int]) -> None:
+    (project.path / "ids.txt").write_text("# two\nrepo__name-5\n\nrepo__name-4\n")
+    result = project.run(project.rows(ROWS), "--collect-only", "-q", *args)
+    assert collected(result) == [f"repo__name-{number}" for number in numbers]
+
+
+def test_a_sample_is_the_same_for_the_same_seed(project: Project) -> None:
+    data = project.rows(ROWS)
+
+    def sample(seed: int) -> list[str]:
+        return collected(project.run(data, "--collect-only", "-q", "--swe-sample", "4", "--swe-seed", str(seed)))
+
+    first = sample(1)
+    assert len(first) == 4
+    assert first == sample(1)
+    assert first != sample(2)
+    assert first == sorted(first, key=list(ROWS).index)
+
+
+def test_a_node_id_selects_its_item(project: Project) -> None:
+    data = project.rows(ROWS)
+    project.run(f"{data}::repo__name-7", "--swe-preds", "gold")
+    assert list(project.statuses) == ["repo__name-7"]
+
+
+@pytest.mark.parametrize("shape", SHAPES[:2], ids=" ".join)
+def test_the_dataset_option_alone_runs_that_and_nothing_of_the_user(project: Project, shape: tuple[str, ...]) -> None:
+    project.pytester.makepyfile("def test_mine():\n    raise SystemExit\n")
+    data = project.rows({"a-1": "resolved"})
+    result = project.run("--swe-dataset", data, "--swe-preds", "gold", *shape)
+    result.assert_outcomes(passed=1)
+
+
+def test_the_dataset_option_with_an_argument_runs_both(project: Project) -> None:
+    mine = project.pytester.makepyfile("def test_mine():\n    pass\n")
+    result = project.run(mine, "--swe-dataset", project.rows({"a-1": "resolved"}), "--swe-preds", "gold")
+    result.assert_outcomes(passed=2)
+    assert len(project.rewards) == 1
+
+
+def test_options_are_ini_keys_too(project: Project) -> None:
+    project.rows(ROWS)
+    project.pytester.makeini("[pytest]\nswe_dataset = toy.jsonl\nswe_preds = gold\nswe_limit = 3\n")
+    project.run()
+    assert len(project.rewards) == 3
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["--swe-instance", "repo__nam-3"], "*no such row among 12; nearest: repo__name-3*"),
+        (["--swe-shard", "3/2"], "*--swe-shard 3/2: expected I/N*"),
+        (["--swe-memory", "much"], "*--swe-memory much: expected a size*"),
+        (["--swe-memory", "8"], "*less than one MiB*"),
+        (["--swe-run-id", "a/b"], "*--swe-run-id 'a/b'*"),
+        (["--swe-fail-under", "90"], "*expected a rate from 0 to 1*"),
+        (["--swe-instance", "@nowhere"], "*--swe-instance @nowhere: No such file*"),
+        (["--swe-dataset", "nowhere.jsonl"], "*nowhere.jsonl*"),
+        (["--swe-preds", "nowhere.jsonl"], "*nowhere.jsonl*"),
+    ],
+)
+def test_wrong_options_are_one_line(project: Project, args: list[str], message: str) -> None:
+    result = project.run(project.rows(ROWS), "--swe-preds", "gold", *args)
+    assert result.ret in (pytest.ExitCode.USAGE_ERROR, pytest.ExitCode.INTERRUPTED)
+    result.stderr.re_match_lines([])
+    text = result.stderr.str() + result.stdout.str()
+    import fnmatch
+
+    assert any(fnmatch.fnmatch(line, message) for line in text.splitlines())
+    assert "Traceback" not in text
+
+
+def test_several_models_have_their_name_on_the_item(project: Project) -> None:
+    data = project.rows({"a-1": "resolved", "b-1": "resolved"})
+    project.preds({"a-1": "p\n", "b-1": "p\n"}, "one.jsonl", "team/one")
+    project.preds({"a-1": "p\n"}, "two.jsonl", "two")
+    result = project.run(data, "--swe-preds", "one.jsonl,two.jsonl", "-v")
+    result.stdout.fnmatch_lines(["*::a-1@team/one RESOLVED*", "*::a-1@two RESOLVED*", "*::b-1@two SKIPPED*"])
+    assert len(project.rewards) == 4
+
+
+def test_repeats_are_numbered(project: Project) -> None:
+    row = {"instance_id": "a-1", "model_name_or_path": "m", "model_patch": "p\n"}
+    project.lines([json.dumps(row)] * 3, "preds.jsonl")
+    data = project.rows({"a-1": "resolved"})
+    result = project.run(data, "--swe-preds", "preds.jsonl", "--swe-duplicates", "all", "-v")
+    result.stdout.fnmatch_lines(["*::a-1 RESOLVED*", "*::a-1#2 RESOLVED*", "*::a-1#3 RESOLVED*"])
+    assert [line["repeat"] for line in project.rewards] == [0, 1, 2]
+
+
+def test_last_failed_works_on_our_items(project: Project) -> None:
+    data = project.rows({"a-1": "resolved", "b[1]-1": "unresolved", "c-1": "unresolved"})
+
+    def run(*args: str) -> pytest.RunResult:
+        return project.pytester.runpytest_subprocess(
+            str(data), "--swe-provider", "toy", "--swe-preds", "gold", "-v", *args
+        )
+
+    run()
+    result = run("--lf")
+    result.assert_outcomes(failed=2)
+
+
+@pytest.mark.parametrize("shape", SHAPES[:2], ids=" ".join)
+def test_bad_rows_are_items_of_their_own(project: Project, shape: tuple[str, ...]) -> None:
+    lines = [
+        json.dumps({"instance_id": "a-1", "play": "resolved"}),
+        "{torn",
+        json.dumps({"instance_id": "a-1", "play": "resolved"}),
+        json.dumps({"play": "resolved"}),
+        json.dumps({"instance_id": "z-1", "play": "resolved"}),
+    ]
+    result = project.run(project.lines(lines), "--swe-preds", "gold", *shape)
+    found = [(line["line"], line["status"], line["reason"]) for line in project.rewards]
+    assert found == [
+        (1, "resolved", ""),
+        (2, "error", "row_invalid"),
+        (3, "error", "row_invalid"),
+        (4, "error", "row_invalid"),
+        (5, "resolved", ""),
+    ]
+    details = [line["detail"] for line in project.rewards]
+    assert "toy.jsonl:2" in details[1]
+    assert "line 1" in details[2]
+    assert "toy.jsonl:3" in details[2]
+    assert "instance_id" in details[3]
+    assert result.ret == 10
+
+
+def test_strict_makes_a_bad_row_stop_the_run(project: Project) -> None:
+    data = project.lines([json.dumps({"instance_id": "a-1", "play": "resolved"}), "{torn"])
+    result = project.run(data, "--swe-preds", "gold", "--swe-strict")
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+    result.stdout.fnmatch_lines(["*toy.jsonl:2*"])

@@ -1,0 +1,122 @@
+"""However a run ends: at most one line per item, what did not run is named, and no sandbox is left."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+
+import pytest
+
+from .conftest import SHAPES, Project
+
+MANY = {f"s-{number}": "sleep:30" for number in range(6)}
+
+
+@pytest.mark.parametrize("shape", [("-n2",), ("-n2", "--dist", "worksteal")], ids=" ".join)
+def test_a_killed_worker_costs_its_item_only(project: Project, shape: tuple[str, ...]) -> None:
+    plays = {"a-1": "resolved", "k-1": "kill_worker", "b-1": "resolved", "c-1": "resolved", "d-1": "unresolved"}
+    result = project.run(project.rows(plays), "--swe-preds", "gold", *shape)
+    assert project.statuses == {
+        "a-1": ("resolved", ""),
+        "k-1": ("error", "worker_crashed"),
+        "b-1": ("resolved", ""),
+        "c-1": ("resolved", ""),
+        "d-1": ("unresolved", "tests_failed"),
+    }
+    assert result.ret == 1
+    assert project.left == []
+
+
+def test_items_that_vanish_with_their_worker_are_named(project: Project) -> None:
+    plays = {f"k-{number}": "kill_worker" for number in range(5)}
+    result = project.run(project.rows(plays), "--swe-preds", "gold", "-n2", "--max-worker-restart=0")
+    assert all(status == ("error", "worker_crashed") for status in project.statuses.values())
+    assert len(project.rewards) < 5
+    result.stdout.fnmatch_lines(["did not run: *k-*"])
+    assert result.ret == 11
+    assert project.left == []
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=" ".join)
+def test_the_first_failure_stops_with_x(project: Project, shape: tuple[str, ...]) -> None:
+    plays = {"f-1": "unresolved", **MANY}
+    begin = time.monotonic()
+    result = project.run(project.rows(plays), "--swe-preds", "gold", "-x", *shape)
+    assert time.monotonic() - begin < 25  # not the sleep of 30 s: what was in flight was ended
+    assert project.statuses == {"f-1": ("unresolved", "tests_failed")}
+    result.stdout.fnmatch_lines(["did not run: 6 (s-0*"])
+    assert project.left == []
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=" ".join)
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM], ids=["SIGINT", "SIGTERM"])
+def test_a_signal_to_the_controller_alone_ends_everything(
+    project: Project, shape: tuple[str, ...], how: signal.Signals
+) -> None:
+    data = project.rows({"a-1": "resolved", **MANY})
+    process = start(project, data, *shape)
+    wait_for(lambda: len(project.started) >= 2)
+    process.send_signal(how)
+    output, _ = process.communicate(timeout=20)
+    assert process.returncode == pytest.ExitCode.INTERRUPTED
+    assert [line["instance_id"] for line in project.rewards] == ["a-1"]
+    assert "did not run: 6 (s-0" in output
+    assert project.left == []
+    assert not children_of(project)
+
+
+def test_reruns_leave_one_line_that_counts_them(project: Project) -> None:
+    data = project.rows({"a-1": "resolved", "b-1": "unresolved"})
+    result = project.run(data, "--swe-preds", "gold", "--reruns", "2", "-n2")
+    assert project.statuses == {"a-1": ("resolved", ""), "b-1": ("unresolved", "tests_failed")}
+    assert [line["reruns"] for line in project.rewards] == [0, 2]
+    result.assert_outcomes(passed=1, failed=1)
+    assert project.left == []
+
+
+def test_an_existing_reward_file_is_not_written_over(project: Project) -> None:
+    data = project.rows({"a-1": "resolved"})
+    project.run(data, "--swe-preds", "gold")
+    before = (project.path / "rewards.jsonl").read_text()
+    result = project.run(data, "--swe-preds", "gold")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert "rewards.jsonl exists" in result.stdout.str() + result.stderr.str()
+    assert (project.path / "rewards.jsonl").read_text() == before
+
+
+def start(project: Project, *args: object) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "pytest", *map(str, args), "--swe-preds", "gold", "--swe-provider", "toy"]
+    return subprocess.Popen(
+        [*command, "--swe-rewards", "rewards.jsonl", "-p", "no:cacheprovider"],
+        cwd=project.path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+        env={**os.environ, "TOY_PROJECT": str(project.path)},
+    )
+
+
+def wait_for(condition: Callable[[], bool], seconds: float = 30) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen"
+        time.sleep(0.05)
+
+
+def children_of(project: Project) -> list[int]:
+    """Processes that still run with this project's mark in their environment."""
+    mark = f"TOY_PROJECT={project.path}".encode()
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{pid}/environ", "rb") as environ:
+                if mark in environ.read().split(b"\0"):
+                    found.append(int(pid))
+        except OSError:
+            continue
+    return found

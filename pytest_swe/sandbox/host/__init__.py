@@ -1,0 +1,1 @@
+"""What providers that run candidates on this host are made of; nothing here knows a provider."""

@@ -1,0 +1,112 @@
+"""What a sandbox must be, in the words of the Docker engine's API."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from pytest_swe.errors import Unsupported
+from pytest_swe.model import JSON, SandboxSpec
+
+#: The name of a sandbox to itself. Without a network nothing else would resolve it, and test suites ask.
+HOSTNAME = "sandbox"
+
+#: Docker's own default set, which official images were built and measured with, without NET_RAW: on a bridge that one
+#: lets a candidate speak for its neighbours.
+CAPABILITIES = (
+    "AUDIT_WRITE",
+    "CHOWN",
+    "DAC_OVERRIDE",
+    "FOWNER",
+    "FSETID",
+    "KILL",
+    "MKNOD",
+    "NET_BIND_SERVICE",
+    "SETFCAP",
+    "SETGID",
+    "SETPCAP",
+    "SETUID",
+    "SYS_CHROOT",
+)
+
+#: The first process: idle, and over after $2 seconds, whoever else is dead. Arguments: this text, seconds, end.
+#: Signals from inside cannot end it, so ``kill -9 -1`` there spares it; an init that waits for one child would end.
+#: Orphans must not stay as zombies. Under bash the kernel does that, because bash hands an ignored SIGCHLD on to
+#: ``sleep``, and nothing is ever forked. dash and busybox reset it: there the shell stays and waits, and starts itself
+#: anew if a fork fails (pids limit, a fork bomb), which would end it.
+IDLE = """\
+command -v sleep >/dev/null || { echo 'the image has no sleep' >&2; exit 127; }
+read -r now _ </proc/uptime
+end=${3:-$((${now%.*} + $2))}
+[ -n "$3" ] || ! command -v bash >/dev/null || exec bash -c 'trap "" CHLD; exec sleep "$0"' "$2"
+trap 'exec /bin/sh -c "$1" idle "$1" "$2" "$end"' EXIT
+while read -r now _ </proc/uptime && [ "${now%.*}" -lt "$end" ]; do
+    sleep "$((end - ${now%.*}))" &
+    wait
+done
+trap - EXIT
+"""
+
+
+def container_config(spec: SandboxSpec, labels: Mapping[str, str]) -> dict[str, JSON]:
+    """The body of ``POST /containers/create``, of a spec that was not refused.
+
+    Source: https://docs.docker.com/reference/api/engine/version/v1.41/#tag/Container/operation/ContainerCreate
+    """
+    capabilities = {*CAPABILITIES, *(name.upper().removeprefix("CAP_") for name in spec.capabilities)}
+    host: dict[str, JSON] = {
+        "NetworkMode": "bridge" if spec.network == "full" else "none",
+        "CapDrop": ["ALL"],
+        "CapAdd": [*sorted(capabilities)],
+        "SecurityOpt": ["no-new-privileges"],
+    }
+    if spec.network == "none":
+        host["ExtraHosts"] = [f"{HOSTNAME}:127.0.0.1"]
+    if spec.cpus is not None:
+        host["NanoCpus"] = int(spec.cpus * 1e9)
+    if spec.memory_mb is not None:
+        # Swap counts as memory here: the same number for both means none.
+        host["Memory"] = host["MemorySwap"] = spec.memory_mb * 1024 * 1024
+    if spec.pids is not None:
+        host["PidsLimit"] = spec.pids
+    return {
+        "Image": spec.image,
+        "Entrypoint": ["/bin/sh", "-c", IDLE, "idle", IDLE, str(math.ceil(spec.seconds))],
+        "Cmd": [],
+        "User": "0",
+        "WorkingDir": spec.workdir,
+        "Env": [f"{name}={value}" for name, value in spec.env.items()],
+        "Hostname": HOSTNAME,
+        "Labels": dict(labels),
+        "Healthcheck": {"Test": ["NONE"]},
+        "HostConfig": host,
+    }
+
+
+def checked_text(*values: str) -> None:
+    """Raise Unsupported for what the API would change in silence: it takes UTF-8 text, and C strings end at NUL."""
+    for value in values:
+        if "\0" in value or any("\ud800" <= char <= "\udfff" for char in value):
+            raise Unsupported(f"{value!r}: the Docker API takes UTF-8 text without NUL")
+
+
+def checked_env(env: Mapping[str, str]) -> None:
+    """Raise Unsupported for variables that the API cannot carry."""
+    checked_text(*env, *env.values())
+    for name in env:
+        if not name or "=" in name:
+            raise Unsupported(f"env: {name!r} is no name of a variable")
+
+
+def refuse_unsupported(spec: SandboxSpec) -> None:
+    """Raise Unsupported, naming the field that no Docker engine can honour."""
+    checked_text(spec.image, spec.workdir, spec.user)
+    checked_env(spec.env)
+    if spec.disk_mb is not None:
+        raise Unsupported(f"disk_mb={spec.disk_mb}: the Docker provider cannot limit disk space")
+    if spec.network not in ("none", "full"):
+        raise Unsupported(f"network={spec.network!r}: the Docker provider knows 'none' and 'full'")
+    if not spec.workdir.startswith("/"):
+        raise Unsupported(f"workdir={spec.workdir!r}: it must be an absolute path")
+    if "ALL" in (name.upper() for name in spec.capabilities):
+        raise Unsupported("capabilities: 'ALL' would be no sandbox; name those that are needed")

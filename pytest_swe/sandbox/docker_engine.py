@@ -1,0 +1,309 @@
+"""The Docker engine's API as this project uses it: few calls, two errors.
+
+Every call raises `Refused` when the engine answered no, and EngineUnavailable when it did not answer. Only this
+module imports the SDK.
+"""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import logging
+import os
+import socket
+import ssl
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import IO, NoReturn, cast
+
+import docker
+import docker.auth
+import docker.errors
+import docker.transport
+import docker.utils
+import requests
+import urllib3
+from docker.transport.unixconn import UnixHTTPConnectionPool
+
+from pytest_swe.errors import EngineUnavailable, Unsupported
+from pytest_swe.model import JSON
+
+log = logging.getLogger(__name__)
+
+#: Seconds for one answer: under load a start takes seconds. An exec's output is read with deadlines of its own.
+ANSWER = 120
+
+#: Seconds without a line of progress after which a pull counts as stuck.
+PULL_SILENCE = 600
+
+#: Connections kept open for the threads of one process.
+CONNECTIONS = 64
+
+# Go's os.FileMode, as the engine reports it: https://pkg.go.dev/io/fs#FileMode
+_MODE_DIRECTORY = 1 << 31
+_MODE_NOT_REGULAR = _MODE_DIRECTORY | 1 << 27 | 1 << 26 | 1 << 25 | 1 << 24 | 1 << 21 | 1 << 19
+
+
+class Refused(Exception):
+    """The engine answered no. ``status`` is HTTP's (0 inside a stream), the message one line."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What the engine says about a container; ``pid`` is its first process, as the engine's host counts."""
+
+    running: bool
+    exit_code: int
+    oom_killed: bool
+    pid: int
+
+
+@dataclass(frozen=True, slots=True)
+class PathStat:
+    """One path in a container. ``target``: where a symlink leads, resolved inside the container; else empty."""
+
+    mode: int
+    size: int
+    target: str
+
+    @property
+    def is_directory(self) -> bool:
+        return bool(self.mode & _MODE_DIRECTORY)
+
+    @property
+    def is_file(self) -> bool:
+        return not self.mode & _MODE_NOT_REGULAR
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    """One line of the engine's list."""
+
+    id: str
+    labels: Mapping[str, str]
+
+
+class Engine:
+    """A connection to one engine, shared by threads."""
+
+    def __init__(self, host: str | None = None) -> None:
+        with _answering(host):
+            settings = docker.utils.kwargs_from_env()
+            self._api = docker.APIClient(
+                base_url=host or settings.get("base_url"),
+                tls=settings.get("tls", False),
+                version="auto",
+                timeout=ANSWER,
+                max_pool_size=CONNECTIONS,
+            )
+        adapter = self._api.get_adapter(self._api.base_url)
+        if isinstance(adapter, docker.transport.UnixHTTPAdapter):
+            self._api.mount("http+docker://", _OnePool(f"http+unix://{adapter.socket_path}", ANSWER, 1, CONNECTIONS))
+
+    def close(self) -> None:
+        self._api.close()
+
+    def version(self) -> tuple[str, str]:
+        """Version, and operating system/architecture."""
+        with _answering():
+            found = self._api.version()
+        return str(found.get("Version", "?")).partition("+")[0], f"{found.get('Os', '?')}/{found.get('Arch', '?')}"
+
+    def create(self, config: Mapping[str, JSON], *, name: str, platform: str | None) -> tuple[str, list[str]]:
+        """Id of the new container, and the engine's warnings."""
+        with _answering():
+            found = self._api.create_container_from_config(dict(config), name, platform)  # type: ignore[no-untyped-call]
+        return str(found["Id"]), [_one_line(str(line)) for line in found.get("Warnings") or ()]
+
+    def start(self, container: str) -> None:
+        with _answering():
+            self._api.start(container)
+
+    def kill(self, container: str) -> None:
+        with _answering():
+            self._api.kill(container)
+
+    def discard(self, container: str) -> bool:
+        """Kill and remove, with anonymous volumes. True when this call did it; never raises, a failure is logged."""
+        try:
+            with _answering():
+                self._api.remove_container(container, v=True, force=True)
+        except Refused as refusal:
+            # 404: gone; 409: somebody else's removal is under way.
+            if refusal.status not in (404, 409):
+                log.warning("container %s is left behind: %s", container, refusal)
+            return False
+        except EngineUnavailable as lost:
+            log.warning("container %s is left behind: %s", container, lost)
+            return False
+        return True
+
+    def state(self, container: str) -> State | None:
+        """None when there is no such container."""
+        try:
+            with _answering():
+                found = self._api.inspect_container(container)["State"]
+        except Refused as refusal:
+            if refusal.status == 404:
+                return None
+            raise
+        return State(found["Running"], found["ExitCode"], found["OOMKilled"], found["Pid"])
+
+    def last_words(self, container: str) -> str:
+        """The last line that the container's first process printed; empty when the engine keeps none."""
+        try:
+            with _answering():
+                text = self._api.logs(container, tail=1)
+        except Refused:
+            return ""
+        return _one_line(text.decode("utf-8", "replace"))
+
+    def containers(self, labels: Sequence[str]) -> list[Container]:
+        """Every container, running or not, with all of ``labels`` (``key`` or ``key=value``).
+
+        One call: to inspect each would fail whenever a stranger's container vanishes in between.
+        """
+        with _answering():
+            found = self._api.containers(all=True, filters={"label": list(labels)})
+        return [Container(str(item["Id"]), item.get("Labels") or {}) for item in found]
+
+    def processes(self, container: str) -> list[dict[str, str]]:
+        """The container's processes as the engine's host sees them: pid, ppid, stat, comm."""
+        with _answering():
+            found = self._api.top(container, "-eo pid,ppid,stat,comm")
+        keys = ("pid", "ppid", "stat", "comm")
+        return [dict(zip(keys, row, strict=False)) for row in found["Processes"] or ()]
+
+    def exec_create(
+        self, container: str, argv: Sequence[str], *, env: Mapping[str, str], user: str, cwd: str | None, stdin: bool
+    ) -> str:
+        with _answering():
+            made = self._api.exec_create(
+                container, list(argv), environment=dict(env), user=user, workdir=cwd, stdin=stdin
+            )
+        return str(made["Id"])
+
+    @contextmanager
+    def exec_start(self, exec_id: str, *, stdin: bool) -> Iterator[tuple[socket.socket, bytes]]:
+        """The connection of a started exec, not blocking, and the bytes of it that came with the answer's headers."""
+        headers = {"Connection": "Upgrade", "Upgrade": "tcp"}
+        with _answering():
+            url, how = self._url(f"exec/{exec_id}/start"), {"Detach": False, "Tty": False}
+            response = _checked(self._api.post(url, json=how, headers=headers, stream=True, timeout=ANSWER))
+        with response:
+            reader = cast("io.BufferedReader", attrgetter("_fp.fp")(response.raw))
+            connection = cast("socket.socket", attrgetter("raw._sock")(reader))
+            if stdin and isinstance(connection, ssl.SSLSocket):
+                raise Unsupported("stdin: a TLS connection to the engine cannot be closed in one direction")
+            connection.setblocking(False)
+            yield connection, _buffered(reader)
+
+    def exec_exit_code(self, exec_id: str) -> int | None:
+        """None while it runs."""
+        with _answering():
+            found = self._api.exec_inspect(exec_id)
+        if found["Running"]:
+            return None
+        if found["ExitCode"] is None:
+            raise Refused(0, "the command did not start")
+        return int(found["ExitCode"])
+
+    def put(self, container: str, tar: bytes | IO[bytes]) -> None:
+        """Unpack ``tar`` at ``/``; a directory is never replaced by a file, nor a file by a directory."""
+        with _answering():
+            params = {"path": "/", "noOverwriteDirNonDir": "true"}
+            _checked(
+                self._api.put(self._url(f"containers/{container}/archive"), params=params, data=tar, timeout=ANSWER)
+            )
+
+    @contextmanager
+    def get(self, container: str, path: str) -> Iterator[tuple[PathStat, IO[bytes]]]:
+        """What ``path`` is, and a tar of it to read from."""
+        with _answering():
+            url, params = self._url(f"containers/{container}/archive"), {"path": os.fsencode(path)}
+            headers = {"Accept-Encoding": "identity"}
+            with _checked(self._api.get(url, params=params, headers=headers, stream=True, timeout=ANSWER)) as response:
+                stat = json.loads(base64.b64decode(response.headers["X-Docker-Container-Path-Stat"]))
+                yield PathStat(stat["mode"], stat["size"], stat["linkTarget"]), cast("IO[bytes]", response.raw)
+
+    def pull(self, image: str, platform: str | None) -> None:
+        repository, tag = docker.utils.parse_repository_tag(image)
+        params = {"fromImage": repository, "tag": tag or "latest"} | ({"platform": platform} if platform else {})
+        registry, _ = docker.auth.resolve_repository_name(repository)
+        with _answering():
+            auth = docker.auth.get_config_header(self._api, registry)
+            headers = {"X-Registry-Auth": auth} if auth else {}
+            url, timeout = self._url("images/create"), (ANSWER, PULL_SILENCE)
+            with _checked(
+                self._api.post(url, params=params, headers=headers, stream=True, timeout=timeout)
+            ) as response:
+                for line in response.iter_lines():
+                    error = json.loads(line).get("error") if line else None
+                    if error:
+                        raise Refused(0, _one_line(str(error)))
+
+    def _url(self, path: str) -> str:
+        return f"{self._api.base_url}/v{self._api.api_version}/{path}"
+
+
+class _OnePool(docker.transport.UnixHTTPAdapter):
+    """One connection pool for the socket. The SDK's own has one per URL and forgets the 26th, in use or not."""
+
+    def get_connection(self, url: bytes | str, proxies: object = None) -> UnixHTTPConnectionPool:
+        return super().get_connection("http+docker://localhost", proxies)
+
+
+@contextmanager
+def _answering(host: str | None = None) -> Iterator[None]:
+    try:
+        yield
+    except docker.errors.APIError as refusal:
+        raise Refused(refusal.status_code or 0, _one_line(refusal.explanation or str(refusal))) from refusal
+    except (docker.errors.DockerException, requests.RequestException, urllib3.exceptions.HTTPError, OSError) as lost:
+        text = _one_line(str(lost))
+        raise EngineUnavailable(f"the Docker engine does not answer: {text}", hint=_hint(text, host)) from lost
+
+
+def _buffered(reader: io.BufferedReader) -> bytes:
+    """Bytes that were read along with the headers: under load the first output comes with them, and is lost to
+    whoever goes on with the bare socket, as the SDK does.
+    """
+    try:
+        return reader.peek()
+    except ssl.SSLWantReadError:
+        return b""
+
+
+def _checked(response: requests.Response) -> requests.Response:
+    if response.ok:
+        return response
+    with response:
+        _refuse(response)
+
+
+def _refuse(response: requests.Response) -> NoReturn:
+    try:
+        message = str(response.json()["message"])
+    except (ValueError, KeyError, TypeError):
+        message = response.text or response.reason
+    raise Refused(response.status_code, _one_line(message))
+
+
+def _hint(text: str, host: str | None) -> str:
+    where = host or os.environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock"
+    if "Permission" in text:
+        return f"this user may not use {where}: join the group docker, or set DOCKER_HOST"
+    if "No such file" in text or "refused" in text:
+        return f"nothing listens at {where}: start the engine, or set DOCKER_HOST"
+    return f"asked at {where}"
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())[:400]

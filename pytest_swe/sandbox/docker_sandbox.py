@@ -1,0 +1,288 @@
+"""One container as a sandbox: commands and files, and the truth about how it ended."""
+
+from __future__ import annotations
+
+import io
+import posixpath
+import tarfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import IO, BinaryIO
+
+from pytest_swe.errors import (
+    DiskFull,
+    EngineUnavailable,
+    OutOfMemory,
+    SandboxFileError,
+    SandboxLost,
+    SandboxStartFailed,
+)
+from pytest_swe.model import ExecResult
+from pytest_swe.sandbox import archive
+from pytest_swe.sandbox.base import checked_argv
+from pytest_swe.sandbox.docker_config import checked_env, checked_text
+from pytest_swe.sandbox.docker_engine import Engine, Refused
+from pytest_swe.sandbox.docker_stream import Demultiplexer, pump
+from pytest_swe.sandbox.output import BoundedOutput
+
+#: Seconds in which a process tree must be dead after its time-out; then the container is killed.
+KILL_SECONDS = 10.0
+
+#: Seconds to go on reading after the kill: the engine holds a closed stream open for two.
+LINGER = 5.0
+
+#: Bytes of one file or archive that are read out; a candidate decides how large they are.
+FILE_LIMIT = 512 * 1024 * 1024
+
+#: File systems of the running container that the engine's file calls do not see: they would go elsewhere.
+UNREACHABLE = ("/proc", "/sys", "/dev")
+
+#: The exit status of a process that SIGKILL ended.
+KILLED = 137
+
+#: What the engine says of a file, and what it means; its own messages name paths of its host.
+FILE_FAULTS = (
+    "not a directory",
+    "cannot overwrite directory",
+    "cannot overwrite non-directory",
+    "too many links",
+    "device or resource busy",
+    "file name too long",
+    "permission denied",
+    "operation not permitted",
+    "read-only",
+    "outside of",
+)
+
+
+class DockerSandbox:
+    """See `pytest_swe.sandbox.base.Sandbox`. Files are read and written with the rights of root."""
+
+    def __init__(self, engine: Engine, container: str, *, user: str, workdir: str, attach: tuple[str, ...]) -> None:
+        self.id = container
+        self.attach = attach
+        self._engine = engine
+        self._user = user
+        self._workdir = workdir
+
+    def exec(
+        self,
+        argv: Sequence[str],
+        *,
+        cwd: str | None = None,
+        env: Mapping[str, str] | None = None,
+        user: str | None = None,
+        stdin: bytes = b"",
+        timeout: float,
+    ) -> ExecResult:
+        """Run a command; see the contract. A time-out kills every process of the sandbox but its first.
+
+        A command that the engine cannot start (not found, no such user or directory) is a result: exit status 126,
+        the engine's words in stdout.
+        """
+        command = checked_argv(argv)
+        cwd, env, user = cwd or self._workdir, env or {}, user or self._user
+        checked_text(*command, cwd, user)
+        checked_env(env)
+        with self._standing(), BoundedOutput() as stdout, BoundedOutput() as stderr:
+            exec_id = self._engine.exec_create(self.id, command, env=env, user=user, cwd=cwd, stdin=bool(stdin))
+            started = time.monotonic()
+            feed = Demultiplexer(stdout, stderr).feed
+            code, seconds = self._run(exec_id, stdin, feed, started, timeout)
+            if code == KILLED and self._is_over():
+                raise Refused(0, "the command was killed")
+            return ExecResult(
+                argv=command,
+                exit_code=code,
+                stdout=stdout.value(),
+                stderr=stderr.value(),
+                seconds=seconds,
+                timed_out=code is None,
+                dropped=stdout.dropped,
+            )
+
+    def read_file(self, path: str) -> bytes:
+        """The bytes of a regular file, at most `FILE_LIMIT`; symlinks are followed. For errors see the contract."""
+        with self._files(path):
+            with self._engine.get(self.id, _checked_path(path)) as (stat, stream):
+                if not stat.target:
+                    return _content(path, stat.is_file, stat.size, stream)
+            with self._engine.get(self.id, stat.target) as (stat, stream):
+                return _content(path, stat.is_file, stat.size, stream)
+
+    def write_file(self, path: str, data: bytes) -> None:
+        """Write a file of root's with mode 0644, in place of a file or symlink of that name."""
+        with self._files(path):
+            self._engine.put(self.id, archive.one_file(_checked_path(path), data))
+
+    def upload(self, tar: BinaryIO, path: str) -> None:
+        """Unpack a tar below ``path``; see the contract, and `archive.rooted` for what is refused."""
+        moved, count = archive.rooted(tar, _checked_path(path))
+        with moved, self._files(path):
+            if not count:
+                self._make_directory(path)
+                return
+            size = moved.seek(0, io.SEEK_END)
+            moved.seek(0)
+            self._engine.put(self.id, moved if size > archive.SPOOL else moved.read())
+
+    def download(self, path: str) -> bytes:
+        """A tar of at most `FILE_LIMIT` bytes; a symlink is archived as such."""
+        with self._files(path), self._engine.get(self.id, _checked_path(path)) as (_, stream):
+            data = bytearray()
+            while chunk := stream.read(1024 * 1024):
+                data += chunk
+                if len(data) > FILE_LIMIT:
+                    raise SandboxFileError(f"{path}: more than {FILE_LIMIT} bytes", path=path)
+            return bytes(data)
+
+    def close(self) -> None:
+        self._engine.discard(self.id)
+
+    def _run(
+        self, exec_id: str, stdin: bytes, feed: Callable[[bytes], None], started: float, timeout: float
+    ) -> tuple[int | None, float]:
+        """Exit status, None at the time-out, and seconds taken."""
+        code = None
+        with self._engine.exec_start(exec_id, stdin=bool(stdin)) as (connection, first):
+            feed(first)
+            if pump(connection, stdin, feed, started + timeout):
+                code = self._exit_code(exec_id, started + timeout)
+            seconds = time.monotonic() - started
+            if code is None:
+                self._kill_everything()
+                pump(connection, b"", feed, time.monotonic() + LINGER)
+        return code, seconds
+
+    def _exit_code(self, exec_id: str, deadline: float) -> int | None:
+        """Wait for it: a command may close its streams long before it ends. None at the deadline."""
+        pause = 0.002
+        while (code := self._engine.exec_exit_code(exec_id)) is None:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                return None
+            time.sleep(min(pause, left))
+            pause = min(pause * 2, 0.5)
+        return code
+
+    def _kill_everything(self) -> None:
+        """Kill every process but the first, whatever it traps or left: if that fails, the container."""
+        deadline = time.monotonic() + KILL_SECONDS
+        try:
+            while time.monotonic() < deadline:
+                self._as_root("kill -9 -1", deadline)
+                if not self._survivors():
+                    return
+            self._engine.kill(self.id)
+        except Refused:
+            # Over already; the next call says so.
+            return
+
+    def _as_root(self, script: str, deadline: float) -> int | None:
+        """Exit status of a line of shell, None when it did not end in time."""
+        argv = ["/bin/sh", "-c", script]
+        exec_id = self._engine.exec_create(self.id, argv, env={}, user="0", cwd="/", stdin=False)
+        with self._engine.exec_start(exec_id, stdin=False) as (connection, _):
+            ended = pump(connection, b"", lambda _: None, deadline)
+        return self._exit_code(exec_id, deadline) if ended else None
+
+    def _survivors(self) -> list[str]:
+        """Names of living processes beside the first and the ``sleep`` it may wait for.
+
+        Asked of the engine: a candidate that is root can put anything in place of the shell that did the killing.
+        """
+        state = self._engine.state(self.id)
+        first = str(state.pid) if state else ""
+        return [
+            process["comm"]
+            for process in self._engine.processes(self.id)
+            if process["stat"][0] not in "ZX"
+            and process["pid"] != first
+            and (process["ppid"], process["comm"]) != (first, "sleep")
+        ]
+
+    def _is_over(self) -> bool:
+        """Whether the whole container died, not only a command in it.
+
+        The engine learns of a command's end before it learns of the first process's; so its word that the container
+        runs counts only once a new command has run, or has had time to.
+        """
+        deadline = time.monotonic() + 2
+        if self._as_root(":", deadline) == 0:
+            return False
+        while time.monotonic() < deadline:
+            state = self._engine.state(self.id)
+            if state is None or not state.running:
+                return True
+            time.sleep(0.1)
+        return False
+
+    @contextmanager
+    def _standing(self) -> Iterator[None]:
+        """Turn the engine's no into what became of the sandbox."""
+        try:
+            yield
+        except Refused as refusal:
+            state = self._engine.state(self.id)
+            if state is None:
+                raise SandboxLost("the sandbox is gone: its container was removed") from refusal
+            if state.running:
+                raise SandboxLost(f"the engine runs nothing in the sandbox any more: {refusal}") from refusal
+            if state.oom_killed:
+                raise OutOfMemory("the kernel killed the sandbox for memory") from refusal
+            if state.exit_code == KILLED:
+                raise SandboxLost("the sandbox is gone: its container was killed") from refusal
+            if state.exit_code == 0:
+                raise SandboxLost("the sandbox is over: its deadline has passed") from refusal
+            words = self._engine.last_words(self.id)
+            raise SandboxStartFailed(
+                f"the sandbox's first process ended with status {state.exit_code}: {words}",
+                hint="an image needs /bin/sh, sleep, and this machine's architecture",
+            ) from refusal
+
+    @contextmanager
+    def _files(self, path: str) -> Iterator[None]:
+        """Turn the engine's no into what is wrong with ``path``."""
+        try:
+            yield
+        except Refused as refusal:
+            message = str(refusal)
+            if "no space left" in message:
+                raise DiskFull(f"no space left to write {path}") from refusal
+            if refusal.status == 404 and "No such container" in message:
+                raise SandboxLost("the sandbox is gone: its container was removed") from refusal
+            if refusal.status == 404:
+                raise SandboxFileError(f"{path}: no such file or directory", path=path) from refusal
+            fault = next((fault for fault in FILE_FAULTS if fault in message), "")
+            if fault:
+                raise SandboxFileError(f"{path}: {fault}", path=path) from refusal
+            raise EngineUnavailable(f"the Docker engine failed on a file: {message}") from refusal
+        except tarfile.TarError as cut:
+            raise EngineUnavailable(f"the Docker engine's answer ended early: {cut}") from cut
+
+    def _make_directory(self, path: str) -> None:
+        try:
+            with self._engine.get(self.id, path):
+                return
+        except Refused as refusal:
+            if refusal.status != 404:
+                raise
+        self._engine.put(self.id, archive.one_directory(path))
+
+
+def _checked_path(path: str) -> str:
+    normal = posixpath.normpath(path)
+    if not path.startswith("/") or "\0" in path:
+        raise SandboxFileError(f"{path!r} is no absolute path", path=path)
+    if any(normal == tree or normal.startswith(tree + "/") for tree in UNREACHABLE):
+        raise SandboxFileError(f"{path}: only a command can reach it, not the engine's file calls", path=path)
+    return path
+
+
+def _content(path: str, is_file: bool, size: int, stream: IO[bytes]) -> bytes:
+    if not is_file:
+        raise SandboxFileError(f"{path}: not a regular file", path=path)
+    if size > FILE_LIMIT:
+        raise SandboxFileError(f"{path}: {size} bytes, more than {FILE_LIMIT}", path=path)
+    return archive.first_file(stream)

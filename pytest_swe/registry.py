@@ -70,7 +70,13 @@ def harness(name: str) -> Harness:
 
 def readers() -> tuple[DatasetReader, ...]:
     """A new reader of every format, in the order in which they are asked."""
-    return tuple(cast("type[DatasetReader]", _load("format", name, READERS))() for name in READERS)
+    return tuple(reader(name) for name in READERS)
+
+
+def reader(name: str) -> DatasetReader:
+    """A new reader of one format; what it needs beyond this package is asked for when it reads."""
+    make = cast("type[DatasetReader]", _load("format", name, READERS))
+    return make()
 
 
 def _load(kind: str, name: str, table: Mapping[str, Entry]) -> object:

@@ -14,9 +14,11 @@ from pytest_swe.model import Row
 class RowRef:
     """Where one row stands, without the row.
 
-    ``instance_id`` is empty when the row has none that can be read. ``line`` counts from 1 (the entry's number
-    where a format has no lines). ``offset`` and ``length`` are bytes in ``data``, or 0 and 0 where ``data`` is a
-    directory. ``problem`` is a message when the row cannot be used; loading it raises RowInvalid with it.
+    ``instance_id`` is empty when the row has none that can be read, or repeats an earlier row's: one that is not
+    empty is unique in its data set. ``line`` counts from 1 (the entry's number where a format has no lines).
+    ``offset`` and ``length`` are bytes in ``data``, or 0 and 0 where ``data`` is a directory. ``problem`` is a
+    message when the row cannot be used; loading it raises RowInvalid with it. A row that is not ``published`` is in
+    no list, but can be named.
     """
 
     instance_id: str
@@ -27,6 +29,8 @@ class RowRef:
     repo: str = ""
     digest: str = ""
     problem: str = ""
+    split: str = ""
+    published: bool = True
 
 
 class DatasetReader(Protocol):
@@ -44,4 +48,8 @@ class DatasetReader(Protocol):
 
     def load(self, ref: RowRef) -> Row:
         """The row of ``ref``. Raises RowInvalid with path, line and field."""
+        ...
+
+    def is_trusted(self, path: Path) -> bool:
+        """Whether the data set at ``path`` says that its rows may run without isolation."""
         ...

@@ -1,0 +1,121 @@
+"""Whether a path that a user named is a data set: asked of every argument of pytest, so it must be cheap and sure.
+
+A foreign ``.json`` or ``.jsonl`` is none of our business: the first row must name an instance.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zlib
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from pytest_swe.dataset.decode import BOM, loads
+from pytest_swe.dataset.sniff import MAX_LINE, kind_of, kind_of_stream, task_repo_root
+
+#: What is read of an indented document at first, to see its first row; then `MAX_LINE`.
+_LOOK = 256 * 1024
+_DECODER = json.JSONDecoder(strict=False)
+
+
+def looks_like_dataset(path: Path) -> bool:
+    """Whether ``path`` is a task repository (or part of one), or a file whose first row names an instance.
+
+    Never raises. A parquet or zstd file whose library is missing counts by its suffix: opening it says what to install.
+    """
+    try:
+        if task_repo_root(path) is not None:
+            return True
+        return path.is_file() and _has_rows(path)
+    except (OSError, EOFError, ValueError, zlib.error, RecursionError):
+        return False
+
+
+def _has_rows(path: Path) -> bool:
+    kind = kind_of(path)
+    if kind == "parquet":
+        return _parquet_has_rows(path)
+    if kind == "zstd":
+        return _zstd_has_rows(path)
+    with gzip.open(path) if kind == "gzip" else open(path, "rb") as file:
+        return _stream_has_rows(cast("BinaryIO", file))
+
+
+def _stream_has_rows(file: BinaryIO) -> bool:
+    kind = kind_of_stream(file)
+    file.seek(0)
+    if kind == "jsonl":
+        return _is_row(_first_line(file))
+    if kind != "json":
+        return False
+    for size in (_LOOK, MAX_LINE):
+        file.seek(0)
+        try:
+            return _is_row(_first_entry(file.read(size).removeprefix(BOM).decode("utf-8", "replace")))
+        except ValueError:
+            continue
+    return False
+
+
+def _first_line(file: BinaryIO) -> object:
+    while line := file.readline(MAX_LINE):
+        if line.removeprefix(BOM).strip():
+            return loads(line.removeprefix(BOM))
+    return None
+
+
+def _first_entry(text: str) -> object:
+    """The first row of a document of which only the start is there. Raises ValueError when it is not whole."""
+    start = _after_blanks(text, 0)
+    if text.startswith("[", start):
+        return _value_at(text, start + 1)[0]
+    _, end = _value_at(text, start + 1)
+    value, _ = _value_at(text, _after_blanks(text, end) + 1)
+    if not isinstance(value, dict):
+        return _value_at(text, start)[0]
+    # A dict keyed by id: the id need not be inside.
+    return {"instance_id": "", **value} if {"repo", "base_commit"} <= value.keys() else value
+
+
+def _value_at(text: str, at: int) -> tuple[object, int]:
+    value, end = _DECODER.raw_decode(text, _after_blanks(text, at))
+    return value, end
+
+
+def _after_blanks(text: str, at: int) -> int:
+    while text[at : at + 1].isspace():
+        at += 1
+    return at
+
+
+def _is_row(value: object) -> bool:
+    if not isinstance(value, dict):
+        return False
+    if isinstance(value.get("instance_id"), str):
+        return True
+    return {"org", "repo", "number"} <= value.keys() and isinstance(value["org"], str)
+
+
+def _parquet_has_rows(path: Path) -> bool:
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ModuleNotFoundError:
+        return path.suffix == ".parquet"
+    try:
+        return "instance_id" in pq.read_schema(path).names
+    except pa.ArrowException:
+        return False
+
+
+def _zstd_has_rows(path: Path) -> bool:
+    try:
+        import zstandard
+    except ModuleNotFoundError:
+        return path.suffix == ".zst"
+    try:
+        with zstandard.open(path) as file:
+            return _stream_has_rows(file)
+    except zstandard.ZstdError:
+        return False

@@ -146,13 +146,17 @@ class ExecResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApplyLog:
-    """How the candidate's patch went in. ``attempt`` names the rung that worked; ``whole``: every file it names."""
+    """How the candidate's patch went in. ``attempt`` names the rung that worked; ``whole``: every file it names.
+
+    ``paths`` are the files it names, old names of renames included.
+    """
 
     outcome: Literal["applied", "failed", "none"]
     attempt: str = ""
     whole: bool = True
     output: str = ""
     normalised: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,7 +164,10 @@ class RunLog:
     """What the evaluation printed, in one ordered stream, and the facts recorded beside it.
 
     ``test_exit_code`` is the test command's own status, recorded outside the stream. ``output`` carries the
-    official marker lines: nonce markers are mapped back, forged ones escaped (``forged`` counts them).
+    official marker lines: nonce markers are mapped back, forged ones escaped (``forged`` counts them). ``guarded``:
+    markers and status were guarded in this way; False for a log from elsewhere, of which only ``output`` is known.
+    ``proof`` says what shows that the candidate wrote where only the evaluation writes, or is empty. ``notes`` are
+    words for the report's flags.
     """
 
     output: bytes
@@ -174,6 +181,8 @@ class RunLog:
     ended: bool = True
     forged: int = 0
     guarded: bool = False
+    proof: str = ""
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -73,11 +73,12 @@ def mark(script: str, nonce: str, *, before: str = "", after: str = "") -> str:
     return "\n".join(lines)
 
 
-def unmark(output: bytes, nonce: str, exit_code: int | None) -> Unmarked:
+def unmark(output: bytes, nonce: str, exit_code: int | None, *, proof: str = "") -> Unmarked:
     """Map the tokens in ``output`` back to official markers, and escape what official markers it held before.
 
     ``exit_code`` is the test command's status as it was recorded outside the output, None when it was not. A log
-    whose end is not vouched for by the same status, printed and recorded, keeps no official marker.
+    whose end is not vouched for by the same status, printed and recorded, keeps no official marker, and neither does
+    one for which there is ``proof`` of tampering from elsewhere.
     """
     output, forged = _OFFICIAL.subn(_ESCAPE, output)
     tokens = {kind: _token(nonce, kind).encode() for kind in ("start", "end", "exit")}
@@ -85,7 +86,7 @@ def unmark(output: bytes, nonce: str, exit_code: int | None) -> Unmarked:
         kind: [found.start() for found in re.finditer(re.escape(token), output)] for kind, token in tokens.items()
     }
     printed = _printed_status(output, tokens["exit"])
-    proof = _proof(places, printed, exit_code)
+    proof = proof or _proof(places, printed, exit_code)
     if not proof and (not places["end"] or (printed is not None and printed == exit_code)):
         for kind, marker in (("start", START), ("end", END), ("exit", EXIT)):
             output = output.replace(tokens[kind], marker.encode())

@@ -1,0 +1,185 @@
+#!/bin/bash
+# Runs inside the sandbox, in one go: applies the candidate's patch, then runs the eval script.
+#
+#   driver.sh         stdout: what the evaluation prints, in one ordered stream
+#                     stderr: facts, one "swe-fact <key> <value>" a line; every child has its stderr on stdout
+#   driver.sh hash    digests of the hidden tests; the eval script asks before and after the tests
+#
+# Beside it stand: eval.sh; patch.diff (none: the unpatched tree is evaluated); and lists of paths, NUL-terminated:
+# names (all that the patch names), added (what it adds), hidden (what the patch and the test patch both name), all
+# three with ./ before them; checks (there|gone|changed|mode and a path, in turns); tests (what the test patch leaves);
+# outside (what it names outside the tree or in .git).
+
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+tree=${TESTBED:-/testbed}
+
+fact() { printf 'swe-fact %s %s\n' "$1" "$2" >&2; }
+
+now() { date +%s%3N; }
+
+exists() { [ -e "$1" ] || [ -L "$1" ]; }
+
+# The user of the sandbox need not own the tree, and no setting of theirs may change how a patch applies.
+neutral_git() {
+  HOME=$here/home XDG_CONFIG_HOME=$here/home GIT_CONFIG_GLOBAL=$here/home/.gitconfig GIT_CONFIG_NOSYSTEM=1 git "$@"
+}
+
+attempt() {
+  case $1 in
+    git-apply) neutral_git apply --verbose "$here/patch.diff" ;;
+    git-apply-over) over_untracked && neutral_git apply --verbose "$here/patch.diff" ;;
+    # It wants an index that knows the files as they are; put back, they have other times.
+    git-apply-3way) neutral_git update-index -q --refresh; neutral_git apply --verbose --3way "$here/patch.diff" ;;
+    # Without fuzz; --forward, because --batch alone would undo what is there already (SWE-bench#228).
+    patch)
+      may_be_patched &&
+        patch --batch --forward --unified --fuzz=0 --no-backup-if-mismatch --reject-file=- -p1 -i "$here/patch.diff"
+      ;;
+  esac
+}
+
+# GNU patch finds an empty patch in order, and would write into .git, where git itself refuses to.
+may_be_patched() { [ -s "$here/names" ] && [ ! -s "$here/outside" ]; }
+
+# Images hold untracked files (generated parsers, build/) that a patch may add anew. Remove those that it names; false
+# when there are none. swebench removes every untracked file here, and with them what the tests need.
+over_untracked() {
+  local path found=1
+  while IFS= read -r -d '' path; do
+    if exists "$path" && ! neutral_git ls-files --error-unmatch -- "$path" >/dev/null 2>&1; then
+      rm -f -- "$path" && found=0
+    fi
+  done <"$here/added"
+  return $found
+}
+
+# Keep, of every path that the patch names, what is there now, and which directories are not.
+snapshot() {
+  mkdir -p "$here/before" "$here/home"
+  printf '[safe]\n\tdirectory = *\n\tdirectory = %s\n' "$tree" >"$here/home/.gitconfig"
+  index=$(neutral_git rev-parse --git-path index 2>/dev/null)
+  [ -f "$index" ] && cp -p "$index" "$here/index"
+  : >"$here/present"
+  : >"$here/files"
+  : >"$here/directories"
+  local path parent
+  while IFS= read -r -d '' path; do
+    [ -d "$path" ] && [ ! -L "$path" ] && continue
+    printf '%s\0' "$path" >>"$here/files"
+    if exists "$path"; then
+      printf '%s\0' "$path" >>"$here/present"
+      continue
+    fi
+    parent=${path%/*}
+    while ! exists "$parent"; do
+      printf '%s\0' "$parent" >>"$here/directories"
+      parent=${parent%/*}
+    done
+  done <"$here/names"
+  [ ! -s "$here/present" ] || copy . "$here/before" "$here/present"
+}
+
+# From directory $1 to directory $2 the paths listed in $3.
+copy() {
+  tar -C "$1" -c --null --no-recursion -T "$3" -f - | tar -C "$2" -x -f -
+}
+
+# Make the paths listed in $1 what they were before the patch.
+put_back() {
+  local path
+  xargs -0 -r rm -f -- <"$1" 2>/dev/null
+  xargs -0 -r rmdir -- <"$here/files" 2>/dev/null
+  while IFS= read -r -d '' path; do
+    if exists "$here/before/$path"; then printf '%s\0' "$path"; fi
+  done <"$1" >"$here/back"
+  [ ! -s "$here/back" ] || copy "$here/before" . "$here/back"
+  xargs -0 -r rmdir -- <"$here/directories" 2>/dev/null
+}
+
+put_back_index() {
+  if [ -f "$here/index" ]; then cp -p "$here/index" "$index"; fi
+}
+
+differs() {
+  if [ -L "$1" ] || [ -L "$2" ]; then
+    [ "$(readlink "$1")" != "$(readlink "$2")" ]
+  else
+    ! cmp -s -- "$1" "$2"
+  fi
+}
+
+# Whether every file that the patch names came out as the patch says.
+whole() {
+  local check path
+  while IFS= read -r -d '' check && IFS= read -r -d '' path; do
+    case $check in
+      there) exists "$path" || return 1 ;;
+      gone) ! exists "$path" || return 1 ;;
+      changed) differs "$path" "$here/before/$path" || return 1 ;;
+      mode) [ "$(stat -c %a "$path")" != "$(stat -c %a "$here/before/$path")" ] || return 1 ;;
+    esac
+  done <"$here/checks"
+}
+
+# Every attempt starts from the same tree. Nothing is cleaned: images hold untracked files that tests need.
+apply() {
+  local rung outcome=failed begin
+  begin=$(now)
+  snapshot
+  for rung in git-apply git-apply-over git-apply-3way patch; do
+    printf '%s:\n' "$rung" >>"$here/apply.log"
+    if attempt "$rung" >>"$here/apply.log" 2>&1; then
+      outcome=applied
+      break
+    fi
+    put_back "$here/names"
+    put_back_index
+  done
+  fact apply_output "$(tail -c 16384 "$here/apply.log" | base64 -w 0)"
+  fact apply_ms $(($(now) - begin))
+  if [ $outcome = applied ]; then
+    fact rung $rung
+    if whole 2>/dev/null; then fact whole yes; else fact whole no; fi
+    # --3way stages its result; the next steps find the index as every other attempt leaves it.
+    put_back_index
+    if [ -s "$here/hidden" ]; then
+      put_back "$here/hidden"
+      fact hidden restored
+    fi
+  fi
+  fact apply $outcome
+  [ $outcome = applied ]
+}
+
+evaluate() {
+  local begin
+  begin=$(now)
+  bash "$here/eval.sh" </dev/null 2>&1
+  fact eval_exit $?
+  fact eval_ms $(($(now) - begin))
+  if [ -f "$here/status" ]; then fact test_exit "$(head -c 64 "$here/status" | base64 -w 0)"; fi
+  if [ -f "$here/tests.after" ] && ! cmp -s "$here/tests.before" "$here/tests.after"; then fact tests changed; fi
+}
+
+if [ "${1:-}" = hash ]; then
+  cd "$tree" && xargs -0 -r sha256sum -- <"$here/tests"
+  exit 0
+fi
+
+if ! cd "$tree" 2>/dev/null; then
+  fact problem "no work tree at $tree"
+  exit 1
+fi
+for tool in git tar base64 xargs; do
+  if ! command -v "$tool" >/dev/null; then
+    fact problem "the image has no $tool"
+    exit 1
+  fi
+done
+if [ ! -f "$here/patch.diff" ]; then
+  fact apply none
+elif ! (LC_ALL=C apply); then
+  exit 0
+fi
+evaluate

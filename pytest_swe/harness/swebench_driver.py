@@ -1,0 +1,200 @@
+"""What goes into the sandbox for one evaluation, and what its output says: both ends of ``driver.sh``. Pure.
+
+One tar goes in, one command runs. Its stdout is the log; its stderr carries facts, written by the driver alone.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import importlib.resources
+import io
+import re
+import tarfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from pytest_swe.encoding import patch_bytes
+from pytest_swe.errors import DiskFull, HarnessError
+from pytest_swe.logs.markers import mark, unmark
+from pytest_swe.model import ApplyLog, ExecResult, Reason, RunLog, StepLog
+from pytest_swe.patch import PatchFacts, describe, is_inside, normalise
+
+#: Where the bundle stands in the sandbox. The driver finds its files beside itself, wherever that is.
+DIRECTORY = "/pytest-swe"
+COMMAND = ("bash", "driver.sh")
+
+#: Kinds whose path was there before.
+_KEPT = frozenset({"deleted", "modified", "mode"})
+_BESIDE = '"${0%/*}'
+_BEFORE = f'bash {_BESIDE}/driver.sh" hash >{_BESIDE}/tests.before"'
+_AFTER = f'printf \'%s\\n\' "$swe_status" >>{_BESIDE}/status"; bash {_BESIDE}/driver.sh" hash >{_BESIDE}/tests.after"'
+_FACT = re.compile(rb"swe-fact (\w+) ([^\n]*)\n")
+_STATUS = re.compile(rb"(\d{1,3})\n")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bundle:
+    """The upload of one evaluation, and what is known before it runs."""
+
+    tar: bytes
+    nonce: str
+    normalised: tuple[str, ...] = ()
+    patch: PatchFacts = field(default_factory=PatchFacts)
+
+
+def bundle(eval_script: str, test_patch: str, patch: bytes | None, nonce: str) -> Bundle:
+    """The files for the sandbox as one tar. ``patch`` None evaluates the unpatched tree."""
+    hidden = describe(patch_bytes(test_patch))
+    hidden_names = set(hidden.raw_paths)
+    tests = [file.raw for file in hidden.files if file.kind != "deleted"]
+    files = {
+        "driver.sh": importlib.resources.files("pytest_swe.harness").joinpath("driver.sh").read_bytes(),
+        "eval.sh": patch_bytes(mark(eval_script, nonce, before=_BEFORE, after=_AFTER)),
+        "tests": _listed(name for name in dict.fromkeys(tests) if is_inside(name)),
+    }
+    if patch is None:
+        return Bundle(tar=_tar(files), nonce=nonce)
+    content, normalised = normalise(patch)
+    facts = describe(content)
+    inside = [name for name in facts.raw_paths if is_inside(name)]
+    files |= {
+        "patch.diff": content,
+        "names": _listed(b"./" + name for name in inside),
+        "outside": _listed(name for name in facts.raw_paths if not is_inside(name)),
+        "added": _listed(b"./" + file.raw for file in facts.files if file.kind not in _KEPT and is_inside(file.raw)),
+        "checks": _listed(part for check in _checks(facts) for part in check),
+        "hidden": _listed(b"./" + name for name in inside if name in hidden_names),
+    }
+    return Bundle(tar=_tar(files), nonce=nonce, normalised=normalised, patch=facts)
+
+
+def read(result: ExecResult, made: Bundle, *, name: str, timeout: float) -> StepLog:
+    """What happened, from the driver's output.
+
+    Raises HarnessError when the driver could not do its work, DiskFull when the patch found no space.
+    """
+    facts = _facts(result.stderr)
+    if "problem" in facts:
+        raise HarnessError(facts["problem"][0], reason=Reason.SUITE_DID_NOT_RUN)
+    applied = _apply_log(result, made, facts, timeout)
+    if applied.outcome == "failed":
+        return StepLog(name=name, apply=applied)
+    return StepLog(name=name, apply=applied, run=_run_log(result, made, facts, timeout))
+
+
+def phases(result: ExecResult) -> dict[str, float]:
+    """Milliseconds of the parts of the one command: ``apply`` and ``tests``."""
+    facts = _facts(result.stderr)
+    return {
+        phase: float(facts[key][0])
+        for phase, key in (("apply", "apply_ms"), ("tests", "eval_ms"))
+        if key in facts and facts[key][0].isdigit()
+    }
+
+
+def _apply_log(result: ExecResult, made: Bundle, facts: Mapping[str, list[str]], timeout: float) -> ApplyLog:
+    output = _decoded(facts.get("apply_output", [""])[0]).decode("utf-8", "replace")
+    outcome = facts.get("apply", [""])[0]
+    if outcome == "none":
+        return ApplyLog(outcome="none")
+    if outcome == "failed" and "No space left on device" in output:
+        raise DiskFull("no space in the sandbox to apply the patch")
+    if outcome not in ("applied", "failed") and result.timed_out:
+        outcome, output = "failed", f"stopped after {timeout:g} seconds, before the patch was applied"
+    if outcome in ("applied", "failed"):
+        return ApplyLog(
+            outcome="applied" if outcome == "applied" else "failed",
+            attempt=facts.get("rung", [""])[0],
+            whole=facts.get("whole", ["no"])[0] == "yes",
+            output=output,
+            normalised=made.normalised,
+            paths=made.patch.paths,
+        )
+    # No code of the candidate has run yet, so this is the sandbox's or ours.
+    tail = (result.stdout + result.stderr)[-300:].decode("utf-8", "replace").strip()
+    raise HarnessError(
+        f"the driver ended with status {result.exit_code} before the patch was applied: {tail}",
+        reason=Reason.SUITE_DID_NOT_RUN,
+    )
+
+
+def _run_log(result: ExecResult, made: Bundle, facts: Mapping[str, list[str]], timeout: float) -> RunLog:
+    recorded = _decoded(facts.get("test_exit", [""])[0])
+    status = _STATUS.fullmatch(recorded)
+    found = unmark(
+        result.stdout, made.nonce, int(status[1]) if status else None, proof=_proof(facts, recorded, status is not None)
+    )
+    ended = facts.get("eval_exit", [""])[0]
+    return RunLog(
+        # Official tools read a saved log as strict UTF-8; their own harness writes it decoded like this.
+        output=found.output.decode("utf-8", "replace").encode(),
+        exit_code=int(ended) if ended.isdigit() else None,
+        test_exit_code=int(status[1]) if status else None,
+        timed_out=result.timed_out,
+        timeout=timeout,
+        seconds=float(facts["eval_ms"][0]) / 1000 if "eval_ms" in facts else result.seconds,
+        dropped=result.dropped,
+        started=found.started,
+        ended=found.ended,
+        forged=found.forged,
+        guarded=True,
+        proof=found.proof,
+        notes=tuple(_notes(facts)),
+    )
+
+
+def _proof(facts: Mapping[str, list[str]], recorded: bytes, readable: bool) -> str:
+    """What shows, beside the log, that the candidate wrote where only the evaluation writes."""
+    if recorded and not readable:
+        return "another than the eval script wrote the status of the tests"
+    repeated = sorted(key for key, values in facts.items() if len(values) > 1)
+    return f"another than the driver wrote its facts ({', '.join(repeated)})" if repeated else ""
+
+
+def _notes(facts: Mapping[str, list[str]]) -> Iterator[str]:
+    if "hidden" in facts:
+        yield "hidden_tests_restored"
+    if "tests" in facts:
+        yield "hidden_tests_changed"
+
+
+def _checks(facts: PatchFacts) -> Iterator[tuple[bytes, bytes]]:
+    """What must hold of each path after the patch; of a path in several sections (file to link) the last one counts."""
+    last = {file.raw: file for file in facts.files}
+    kept = {name for name, file in last.items() if file.kind != "deleted"}
+    # Where a file became a directory, its name is not gone.
+    kept |= {name[:end] for name in kept for end in range(len(name)) if name[end : end + 1] == b"/"}
+    for name, file in last.items():
+        gone = [file.raw_old] if file.kind == "renamed" else [name] if file.kind == "deleted" else []
+        yield from ((b"gone", path) for path in gone if path not in kept and is_inside(path))
+        if file.kind != "deleted" and is_inside(name):
+            yield {"modified": b"changed", "mode": b"mode"}.get(file.kind, b"there"), name
+
+
+def _facts(stderr: bytes) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for key, value in _FACT.findall(stderr):
+        found.setdefault(key.decode(), []).append(value.decode("utf-8", "replace"))
+    return found
+
+
+def _decoded(text: str) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        return b"?"
+
+
+def _listed(names: Iterator[bytes]) -> bytes:
+    return b"".join(name + b"\0" for name in names)
+
+
+def _tar(files: Mapping[str, bytes]) -> bytes:
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as archive:
+        for name, content in files.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(content)
+            archive.addfile(entry, io.BytesIO(content))
+    return packed.getvalue()

@@ -1,0 +1,175 @@
+"""A row of SWE-bench, of either generation, as one frozen model."""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, InstanceOf, ValidationError
+
+from pytest_swe.errors import RowInvalid
+from pytest_swe.grading import EVAL_TYPES, EvalType
+from pytest_swe.harness.swebench_legacy import eval_script_of, image_of, spec_of
+from pytest_swe.logs.markers import END, START, marker_lines
+from pytest_swe.logs.official import check_parser
+from pytest_swe.model import Origin, Row
+from pytest_swe.required import required_tests
+
+Generation = Literal["swebench 5", "swebench 4"]
+
+#: Columns of every generation, those that only newer rows have, and what older rows derive these from.
+COMMON = frozenset({"instance_id", "repo", "FAIL_TO_PASS", "PASS_TO_PASS"})
+NEWER = ("image", "eval_script", "log_parser", "eval_type")
+DERIVED_FROM = frozenset({"base_commit", "version", "test_patch"})
+
+
+def _as_text(value: object) -> object:
+    return str(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else value
+
+
+def _as_assets(value: object) -> object:
+    """A JSON string in published data sets, a mapping in local ones."""
+    if isinstance(value, str):
+        value = json.loads(value) if value.strip() else {}
+    return {} if value is None else value
+
+
+#: Any string: patches may hold bytes that are no UTF-8 as surrogates, which pydantic's own str refuses.
+Text = InstanceOf[str]
+Label = Annotated[str, BeforeValidator(_as_text)]
+Tests = Annotated[tuple[Text, ...], BeforeValidator(required_tests)]
+
+
+class LocalTree(BaseModel):
+    """The repository of a row that brings its own: a ``git fast-export`` file and the commit to check out."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    export: Path
+    commit: str
+
+
+class SweBenchRow(BaseModel):
+    """One row. Columns that are not named here are kept in ``model_extra``.
+
+    ``timeout``: seconds for the evaluation; a column of ours, 1800 (swebench's default) without it.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="allow", populate_by_name=True)
+
+    instance_id: str
+    repo: str
+    base_commit: Label = ""
+    version: Label = ""
+    patch: Text | None = None
+    test_patch: Text = ""
+    fail_to_pass: Tests = Field(alias="FAIL_TO_PASS")
+    pass_to_pass: Tests = Field(alias="PASS_TO_PASS")
+    image: str
+    eval_script: Text
+    log_parser: str
+    eval_type: EvalType
+    image_assets: Annotated[Mapping[str, Any], BeforeValidator(_as_assets)] = Field(default_factory=dict)
+    timeout: float = Field(default=1800.0, gt=0)
+    tree: LocalTree | None = Field(default=None, alias="_tree")
+
+    @property
+    def needed_assets(self) -> tuple[str, ...]:
+        """Paths of binary files that belong to the test patch or the gold patch and cannot be in a text diff."""
+        entries = [entry for key in ("test_patch", "patch") for entry in self.image_assets.get(key) or ()]
+        return tuple(str(entry["path"]) for entry in entries if isinstance(entry, Mapping) and entry.get("path"))
+
+
+def missing_columns(row: Row) -> frozenset[str]:
+    """Columns that a row lacks to be one of SWE-bench; of the generations, the one it lacks less of counts."""
+    newer = COMMON | set(NEWER)
+    older = COMMON | DERIVED_FROM
+    return min((columns - set(row) for columns in (newer, older)), key=len)
+
+
+def generation_of(row: Row) -> Generation:
+    """Newer rows carry their eval script; for older ones it is derived."""
+    return "swebench 5" if row.get("eval_script") else "swebench 4"
+
+
+def read_row(row: Row, origin: Origin) -> SweBenchRow:
+    """The model of ``row``. Raises RowInvalid with the field, what was expected, and the nearest right value."""
+    try:
+        found = SweBenchRow.model_validate(_completed(row))
+        _check(found)
+        return found
+    except ValidationError as error:
+        message, field = _first_problem(error)
+        raise _located(RowInvalid(message, field=field), row, origin) from None
+    except RowInvalid as error:
+        raise _located(error, row, origin) from None
+
+
+def _completed(row: Row) -> dict[str, object]:
+    """The row with what only newer rows carry; a null counts as a column that is not there."""
+    found = {name: value for name, value in row.items() if value is not None}
+    missing = [name for name in NEWER if not found.get(name)]
+    needed = {"instance_id"} | ({"repo", "version", "base_commit", "test_patch"} if missing != ["image"] else set())
+    if not missing or needed - set(found):
+        return found  # nothing to derive, or pydantic names what is missing
+    if "image" in missing:
+        found["image"] = image_of(str(found["instance_id"]))
+    if missing != ["image"]:
+        repo, version, base, patch = (str(found[name]) for name in ("repo", "version", "base_commit", "test_patch"))
+        spec = spec_of(repo, version)
+        derived = {"log_parser": spec.log_parser, "eval_type": spec.eval_type}
+        derived["eval_script"] = eval_script_of(repo, version, base, patch)
+        found.update({name: derived[name] for name in missing if name in derived})
+    return found
+
+
+def _check(row: SweBenchRow) -> None:
+    """What pydantic does not know. Raises RowInvalid."""
+    if not row.fail_to_pass:
+        raise RowInvalid(
+            "expected at least one test, got none: such a row resolves whatever is done", field="FAIL_TO_PASS"
+        )
+    check_parser(row.log_parser)
+    for name, lines in zip((START, END), marker_lines(row.eval_script), strict=True):
+        if len(lines) != 1 or row.eval_script.count(name) != 1:
+            raise RowInvalid(
+                f"expected exactly one line `: '{name}'`, got {len(lines)} "
+                f"({row.eval_script.count(name)} times anywhere)",
+                field="eval_script",
+            )
+    (start,), (end,) = marker_lines(row.eval_script)
+    if start > end:
+        raise RowInvalid("the end marker stands before the start marker", field="eval_script")
+
+
+def _first_problem(error: ValidationError) -> tuple[str, str]:
+    """One line and the column for the first thing that pydantic found."""
+    first = error.errors(include_url=False)[0]
+    field = ".".join(str(part) for part in first["loc"])
+    got = first.get("input")
+    if first["type"] == "missing":
+        return "the column is missing", field
+    if field == "eval_type":
+        return f"expected {' or '.join(EVAL_TYPES)}, got {got!r}{_near(got)}", field
+    if first["type"] == "value_error":
+        return str(first["ctx"]["error"]), field
+    return f"{first['msg']}, got {type(got).__name__} {str(got)[:80]!r}", field
+
+
+def _near(value: object) -> str:
+    near = difflib.get_close_matches(str(value).lower().replace("-", "_"), EVAL_TYPES, 1)
+    return f", did you mean {near[0]!r}?" if near else ""
+
+
+def _located(error: RowInvalid, row: Row, origin: Origin) -> RowInvalid:
+    return RowInvalid(
+        str(error.args[0]),
+        path=origin.path or None,
+        line=origin.line,
+        instance_id=str(row.get("instance_id", "")),
+        field=error.field,
+        hint=error.hint,
+    )

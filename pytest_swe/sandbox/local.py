@@ -25,7 +25,7 @@ from pytest_swe.sandbox.host.failures import as_sandbox_errors
 from pytest_swe.sandbox.host.places import state_directory
 from pytest_swe.sandbox.host.plain import Plain
 from pytest_swe.sandbox.host.records import Records
-from pytest_swe.sandbox.host.sandbox import Enclosure, HostSandbox, refuse_user
+from pytest_swe.sandbox.host.sandbox import Enclosure, HostSandbox, refuse_text, refuse_user
 from pytest_swe.sandbox.host.trees import prepared
 from pytest_swe.sandbox.owner import deadline_passed, owner_is_dead, owner_labels, prefixed
 
@@ -106,6 +106,7 @@ class LocalProvider:
                 hint=f"{_DOCKER}, or trust it with --swe-trust-local",
             )
         refuse_user(spec.user)
+        refuse_text((), spec.env)
         for problem in self._problems(spec):
             raise Unsupported(f"provider local cannot honour {problem}", hint=_DOCKER)
         if spec.tree is None:

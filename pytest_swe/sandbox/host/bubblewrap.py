@@ -42,6 +42,7 @@ class Bubblewrap:
     """Commands in a root of their own; see the module."""
 
     program: str
+    background = False
 
     def command(
         self, argv: Sequence[str], *, root: Path, cwd: str, network: Network, terminal: bool = False
@@ -94,7 +95,9 @@ def _try(found: Bubblewrap) -> str:
     """Start the interpreter inside, with all that a sandbox may ask for; what went wrong, or nothing."""
     with tempfile.TemporaryDirectory() as root, BoundedOutput() as out, BoundedOutput() as err:
         argv = found.command([sys.executable, "-I", "-c", "pass"], root=Path(root), cwd="/", network="none")
-        end = Command(argv, env={}, cwd="/", life=TRIAL_SECONDS).communicate(b"", TRIAL_SECONDS, out, err)
+        trial = Command(argv, env={}, cwd="/", life=TRIAL_SECONDS)
+        end = trial.communicate(b"", TRIAL_SECONDS, out, err)
+        trial.kill()
         if end.exit_code == 0:
             return ""
         return (err.value().decode(errors="replace").strip().splitlines() or ["no answer"])[-1]

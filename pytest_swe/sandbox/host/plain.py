@@ -20,6 +20,8 @@ class Plain:
     within an option is the script's business, which has ``TESTBED`` and ``SWE_ROOT`` for it.
     """
 
+    background = True
+
     def command(
         self, argv: Sequence[str], *, root: Path, cwd: str, network: Network, terminal: bool = False
     ) -> tuple[str, ...]:

@@ -30,7 +30,12 @@ DIRECTORIES = (HOME, "/tmp", "/pytest-swe")
 
 
 class Enclosure(Protocol):
-    """How commands of a sandbox are kept in its directory ``root``, and where they see it."""
+    """How commands of a sandbox are kept in its directory ``root``, and where they see it.
+
+    ``background``: whether processes may outlive their command.
+    """
+
+    background: bool
 
     def command(
         self, argv: Sequence[str], *, root: Path, cwd: str, network: Network, terminal: bool = False
@@ -85,6 +90,7 @@ class HostSandbox:
         """As the contract says. ``user`` can only be the one who runs pytest; ``root`` is taken to mean that one."""
         argv = checked_argv(argv)
         refuse_user(user)
+        refuse_text(argv, env or {})
         life = self._life_left()
         cwd = cwd or self._spec.workdir
         begun = time.monotonic()
@@ -141,7 +147,8 @@ class HostSandbox:
 
     def _settle(self, command: Command, end: CommandEnd, mark: str) -> None:
         """Forget a command of which nothing is left. Raises SandboxLost if it was killed and not for its time-out."""
-        if not end.left:
+        if not (end.left and self._enclosure.background):
+            command.kill()
             with self._lock:
                 self._commands = [other for other in self._commands if other is not command]
         if end.exit_code is None:
@@ -201,6 +208,16 @@ class HostSandbox:
         script.touch(mode=0o600)
         script.write_text(f'exec {shlex.join([*words, *command])} "$@"\n')
         return script
+
+
+def refuse_text(argv: Sequence[str], env: Mapping[str, str]) -> None:
+    """Raise Unsupported for what the system cannot carry: its strings end at NUL, a name of a variable at ``=``."""
+    for value in (*argv, *env, *env.values()):
+        if "\0" in value:
+            raise Unsupported(f"{value!r}: an argument or variable cannot hold NUL")
+    for name in env:
+        if not name or "=" in name:
+            raise Unsupported(f"env: {name!r} is no name of a variable")
 
 
 def refuse_user(user: str | None) -> None:

@@ -43,30 +43,29 @@ def prepared(tree: Tree, cache: Path) -> Path:
 
 def _prepare(tree: Tree, ready: Path) -> None:
     with tempfile.TemporaryDirectory(prefix="import-", dir=ready.parent) as folder:
-        store, made = Path(folder, "store"), Path(folder, "tree")
-        _git("init", "--quiet", "--bare", "--template=", str(store), home=folder)
+        store, made = os.path.join(folder, "store"), os.path.join(folder, "tree")
+        _git(folder, "init", "--quiet", "--bare", "--template=", store)
         with tree.export.open("rb") as export:
-            _git("--git-dir", str(store), "fast-import", "--quiet", home=folder, stdin=export)
-        commit = f"{tree.commit}^{{commit}}"
-        _git("--git-dir", str(store), "branch", "--force", _BASE, "--end-of-options", commit, home=folder)
+            _git(store, "fast-import", "--quiet", stdin=export)
+        _git(store, "branch", "--force", _BASE, "--end-of-options", f"{tree.commit}^{{commit}}")
         # --no-local: objects that the branch does not reach stay behind.
-        clone = ("clone", "--quiet", "--no-local", "--no-tags", "--single-branch", "--branch", _BASE, "--template=")
-        _git(*clone, str(store), str(made), home=folder)
-        _git("-C", str(made), "branch", "--quiet", "--move", "main", home=folder)
-        _git("-C", str(made), "remote", "remove", "origin", home=folder)
-        shutil.rmtree(made / ".git" / "logs")
+        options = ("--quiet", "--no-local", "--no-tags", "--single-branch", "--template=")
+        _git(folder, "clone", *options, "--branch", _BASE, store, made)
+        _git(made, "branch", "--move", "main")
+        _git(made, "remote", "remove", "origin")
+        shutil.rmtree(os.path.join(made, ".git", "logs"))
         os.rename(made, ready)
 
 
-def _git(*arguments: str, home: str, stdin: BinaryIO | None = None) -> None:
-    """Run git free of the configuration of user and system. Raises ImageUnavailable with its last line."""
-    env = {"PATH": os.defpath, "HOME": home, "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull, "LC_ALL": "C"}
+def _git(directory: str, command: str, *arguments: str, stdin: BinaryIO | None = None) -> None:
+    """Run git free of the configuration of user and system. Raises ImageUnavailable with what git says."""
+    env = {"PATH": os.environ.get("PATH", os.defpath), "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull, "LC_ALL": "C"}
+    argv = ["git", "-C", directory, command, *arguments]
     try:
-        done = subprocess.run(
-            ["git", *arguments], env=env, stdin=stdin or subprocess.DEVNULL, capture_output=True, text=True
-        )
+        done = subprocess.run(argv, env=env, stdin=stdin or subprocess.DEVNULL, capture_output=True, text=True)
     except FileNotFoundError as error:
         raise ImageUnavailable("git is not installed", hint="the local provider needs git on PATH") from error
     if done.returncode:
-        last = (done.stderr.strip().splitlines() or [f"exit status {done.returncode}"])[-1]
-        raise ImageUnavailable(f"cannot make the work tree: git {arguments[-1]}: {last}")
+        said = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
+        fatal = next((line for line in said if line.startswith("fatal:")), said[-1])
+        raise ImageUnavailable(f"cannot make the work tree: git {command}: {fatal}")

@@ -41,7 +41,7 @@ def loads(raw: bytes, *, any_bytes: bool = False) -> object:
 
 
 def dumps(value: object) -> bytes:
-    """``value`` as one line of JSON without a line end; `loads` gives it back, save that NaN may come back as null.
+    """``value`` as one line of JSON without a line end; `loads` gives it back, save that NaN and infinity may be null.
 
     What JSON has no form for (parquet has dates, decimals, bytes) becomes text, bytes as base64.
     """

@@ -5,9 +5,12 @@ A foreign ``.json`` or ``.jsonl`` is none of our business: the first row must na
 
 from __future__ import annotations
 
+import contextlib
 import gzip
+import io
 import json
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -38,23 +41,20 @@ def _has_rows(path: Path) -> bool:
         return _parquet_has_rows(path)
     if kind == "zstd":
         return _zstd_has_rows(path)
-    with gzip.open(path) if kind == "gzip" else open(path, "rb") as file:
-        return _stream_has_rows(cast("BinaryIO", file))
+    opener = gzip.open if kind == "gzip" else open
+    return _stream_has_rows(lambda: cast("BinaryIO", opener(path, "rb")))
 
 
-def _stream_has_rows(file: BinaryIO) -> bool:
-    kind = kind_of_stream(file)
-    file.seek(0)
+def _stream_has_rows(opened: Callable[[], BinaryIO]) -> bool:
+    """Opens the stream anew for each look: one that is decompressed may not go back."""
+    with opened() as file:
+        kind = kind_of_stream(file)
     if kind == "jsonl":
-        return _is_row(_first_line(file))
-    if kind != "json":
-        return False
-    for size in (_LOOK, MAX_LINE):
-        file.seek(0)
-        try:
+        with opened() as file:
+            return _is_row(_first_line(file))
+    for size in (_LOOK, MAX_LINE) if kind == "json" else ():
+        with opened() as file, contextlib.suppress(ValueError):
             return _is_row(_first_entry(file.read(size).removeprefix(BOM).decode("utf-8", "replace")))
-        except ValueError:
-            continue
     return False
 
 
@@ -115,7 +115,6 @@ def _zstd_has_rows(path: Path) -> bool:
     except ModuleNotFoundError:
         return path.suffix == ".zst"
     try:
-        with zstandard.open(path) as file:
-            return _stream_has_rows(file)
+        return _stream_has_rows(lambda: io.BufferedReader(zstandard.open(path)))
     except zstandard.ZstdError:
         return False

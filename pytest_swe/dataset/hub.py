@@ -31,7 +31,7 @@ DEFAULT_SPLIT = "test"
 _NAME = re.compile(r"(?P<repo>\w[\w.-]*/\w[\w.-]*|\w+)(:(?P<split>[\w.-]+))?(@(?P<revision>[\w./-]+))?")
 _DATA_SUFFIX = re.compile(r"\.(jsonl?|parquet|gz|zst|yaml)$")
 #: Where data sets keep the files of a split: data/test-00000-of-00002.parquet, test/0000.parquet, test.parquet.
-_PATTERNS = ("{}.parquet", "{}-*.parquet", "{}/*.parquet", "*/{}.parquet", "*/{}-*.parquet", "*/{}/*.parquet")
+_PATTERNS = tuple(place + file for place in ("", "*/") for file in ("{}.parquet", "{}-[0-9]*.parquet", "{}/*.parquet"))
 _FILE = r"(.*/)?{}(-\d+-of-\d+(-\w+)?|/[^/]+)?\.parquet"
 #: A name means the same revision for this long, so that all workers of a run see one.
 _FRESH_SECONDS = 3600

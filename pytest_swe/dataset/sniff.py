@@ -40,10 +40,11 @@ def kind_of_stream(file: BinaryIO) -> Kind:
     for magic, kind in _MAGIC:
         if head.startswith(magic):
             return kind
+    head += file.readline(MAX_LINE)
     if head.removeprefix(BOM).lstrip()[:1] not in (b"{", b"["):
         # Perhaps a first line that is broken: one line costs one row.
-        return "jsonl" if b"\n{" in head and b"\0" not in head else "unknown"
-    return _kind_of_text(head.removeprefix(BOM) + file.readline(MAX_LINE) + file.read(_LOOK))
+        return "jsonl" if any(_is_object(line) for line in head.split(b"\n")) else "unknown"
+    return _kind_of_text(head.removeprefix(BOM) + file.read(_LOOK))
 
 
 def _kind_of_text(text: bytes) -> Kind:
@@ -59,6 +60,13 @@ def _kind_of_text(text: bytes) -> Kind:
     if second:
         return "jsonl"
     return "jsonl" if isinstance(value, dict) and "instance_id" in value else "json"
+
+
+def _is_object(line: bytes) -> bool:
+    try:
+        return line.startswith(b"{") and isinstance(loads(line, any_bytes=True), dict)
+    except ValueError:
+        return False
 
 
 def task_repo_root(path: Path) -> Path | None:

@@ -1,0 +1,130 @@
+"""SWE-bench: rows of both generations, one round trip per evaluation, and grades as swebench 5.0.2 gives them."""
+
+from __future__ import annotations
+
+import io
+import re
+import secrets
+from collections.abc import Callable
+from typing import cast
+
+from pytest_swe.encoding import patch_bytes
+from pytest_swe.errors import RowInvalid, Unsupported
+from pytest_swe.harness import swebench_driver as driver
+from pytest_swe.harness.swebench_report import report_of
+from pytest_swe.harness.swebench_row import SweBenchRow, generation_of, missing_columns, read_row
+from pytest_swe.model import (
+    ApplyLog,
+    Candidate,
+    EvalLog,
+    Instance,
+    Origin,
+    Reason,
+    Report,
+    Row,
+    RunLog,
+    SandboxSpec,
+    Step,
+    StepLog,
+    Tree,
+)
+from pytest_swe.patch import describe
+from pytest_swe.sandbox.base import Sandbox
+
+#: Processes and threads of one sandbox: enough for any test suite, too few for a fork bomb to hurt the host.
+PIDS = 4096
+_PLATFORMS = {"x86_64": "linux/amd64", "amd64": "linux/amd64", "arm64": "linux/arm64", "aarch64": "linux/arm64"}
+_ARCHITECTURE = re.compile(r"(?:^|[.-])(x86_64|amd64|arm64|aarch64)(?=[.:-]|$)")
+
+
+def _new_nonce() -> str:
+    return secrets.token_hex(16)
+
+
+class SweBenchHarness:
+    """The family ``swebench``. ``nonce`` makes the token of a run; only tests that replay a run give their own."""
+
+    name = "swebench"
+
+    def __init__(self, nonce: Callable[[], str] = _new_nonce) -> None:
+        self._nonce = nonce
+
+    def missing_columns(self, row: Row) -> frozenset[str]:
+        """As the contract says; of the two generations the one that lacks less counts."""
+        return missing_columns(row)
+
+    def generation(self, row: Row) -> str:
+        """``swebench 5`` for rows that carry their eval script, else ``swebench 4``."""
+        return generation_of(row)
+
+    def instance(self, row: Row, origin: Origin) -> Instance:
+        """As the contract says. Memory and cpus are not limited, as in swebench's own runs."""
+        found = read_row(row, origin)
+        tree = Tree(export=found.tree.export, commit=found.tree.commit) if found.tree else None
+        return Instance(
+            id=found.instance_id,
+            family=self.name,
+            repo=found.repo,
+            payload=found,
+            steps=(Step(timeout=found.timeout),),
+            spec=SandboxSpec(
+                image=found.image,
+                # A provider without images cannot limit processes and would have to refuse its own rows.
+                pids=None if tree else PIDS,
+                platform=_platform(found.image),
+                # Browsers make their own sandbox; the official harness gives this to every container.
+                capabilities=("SYS_ADMIN",) if "image_assets" in row else (),
+                tree=tree,
+                trusted=origin.trusted,
+            ),
+        )
+
+    def gold(self, instance: Instance) -> bytes:
+        """The row's own patch. Raises RowInvalid when it has none."""
+        row = _row(instance)
+        if not row.patch:
+            raise RowInvalid("the row has no gold patch", instance_id=row.instance_id, field="patch")
+        return patch_bytes(row.patch)
+
+    def evaluate(self, instance: Instance, candidate: Candidate, sandbox: Sandbox) -> EvalLog:
+        """As the contract says: one upload, one command.
+
+        Raises Unsupported for a row whose tests need binary files that come from elsewhere.
+        """
+        row, step = _row(instance), instance.steps[0]
+        if row.needed_assets:
+            raise Unsupported(
+                f"the tests need {len(row.needed_assets)} binary files of image_assets ({row.needed_assets[0]}, ...), "
+                "which are not fetched"
+            )
+        made = driver.bundle(row.eval_script, row.test_patch, candidate.patch, self._nonce())
+        sandbox.upload(io.BytesIO(made.tar), driver.DIRECTORY)
+        result = sandbox.exec(driver.COMMAND, cwd=driver.DIRECTORY, timeout=step.timeout)
+        log = driver.read(result, made, name=step.name, timeout=step.timeout)
+        return EvalLog(steps=(log,), script=row.eval_script, phases_ms=driver.phases(result))
+
+    def grade(self, instance: Instance, log: EvalLog) -> Report:
+        """As the contract says."""
+        if not log.steps:
+            return Report(
+                instance_id=instance.id, resolved=False, measured=False, reason=Reason.INTERNAL, detail="no log"
+            )
+        return report_of(_row(instance), log.steps[0])
+
+    def saved(self, instance: Instance, patch: bytes | None, output: bytes) -> EvalLog:
+        """The log of an evaluation that ran elsewhere, from what it printed (official markers)."""
+        apply = ApplyLog(outcome="none")
+        if patch is not None:
+            apply = ApplyLog(outcome="applied", paths=describe(patch).paths)
+        step = StepLog(name=instance.steps[0].name, apply=apply, run=RunLog(output=output))
+        return EvalLog(steps=(step,), script=_row(instance).eval_script)
+
+
+def _row(instance: Instance) -> SweBenchRow:
+    return cast(SweBenchRow, instance.payload)
+
+
+def _platform(image: str) -> str | None:
+    """The platform that an image's name tells of, as SWE-bench's do."""
+    found = _ARCHITECTURE.search(image.rsplit("/", 1)[-1])
+    return _PLATFORMS[found[1]] if found else None

@@ -35,11 +35,13 @@ CAPABILITIES = (
 #: ``sleep``, and nothing is ever forked. dash and busybox reset it: there the shell stays and waits, and starts itself
 #: anew if a fork fails (pids limit, a fork bomb), which would end it.
 IDLE = """\
+script=$1 seconds=$2
 command -v sleep >/dev/null || { echo 'the image has no sleep' >&2; exit 127; }
 read -r now _ </proc/uptime
-end=${3:-$((${now%.*} + $2))}
-[ -n "$3" ] || ! command -v bash >/dev/null || exec bash -c 'trap "" CHLD; exec sleep "$0"' "$2"
-trap 'exec /bin/sh -c "$1" idle "$1" "$2" "$end"' EXIT
+end=${3:-$((${now%.*} + seconds))}
+[ -n "$3" ] || ! command -v bash >/dev/null || exec bash -c 'trap "" CHLD; exec sleep "$0"' "$seconds"
+again() { exec /bin/sh -c 'eval "$1"' idle "$script" "$seconds" "$end"; }
+trap again EXIT
 while read -r now _ </proc/uptime && [ "${now%.*}" -lt "$end" ]; do
     sleep "$((end - ${now%.*}))" &
     wait
@@ -71,7 +73,7 @@ def container_config(spec: SandboxSpec, labels: Mapping[str, str]) -> dict[str, 
         host["PidsLimit"] = spec.pids
     return {
         "Image": spec.image,
-        "Entrypoint": ["/bin/sh", "-c", IDLE, "idle", IDLE, str(math.ceil(spec.seconds))],
+        "Entrypoint": ["/bin/sh", "-c", 'eval "$1"', "idle", IDLE, str(math.ceil(spec.seconds))],
         "Cmd": [],
         "User": "0",
         "WorkingDir": spec.workdir,

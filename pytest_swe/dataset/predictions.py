@@ -131,7 +131,7 @@ def _in_file(path: Path) -> Iterator[PredictionRef]:
     kind = kind_of(plain)
     if kind == "json":
         plain = entries_as_lines(plain, "predictions", entries_in, any_bytes=True)
-    elif kind != "jsonl" and plain.stat().st_size:
+    elif kind != "jsonl":
         hint = "a single patch goes into a directory, as <instance_id>.patch"
         raise UsageError(f"{path}: not a predictions file: expected JSON or JSON lines", hint=hint)
     for line, offset, raw in lines_of(plain):

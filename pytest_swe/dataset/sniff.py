@@ -41,6 +41,8 @@ def kind_of_stream(file: BinaryIO) -> Kind:
         if head.startswith(magic):
             return kind
     head += file.readline(MAX_LINE)
+    if not head.removeprefix(BOM).strip():
+        return "jsonl"
     if head.removeprefix(BOM).lstrip()[:1] not in (b"{", b"["):
         # Perhaps a first line that is broken: one line costs one row.
         return "jsonl" if any(_is_object(line) for line in head.split(b"\n")) else "unknown"

@@ -161,8 +161,6 @@ def _built(path: Path) -> index.Index:
 def _unknown(path: Path, plain: Path) -> UsageError:
     if not plain.is_file():
         return UsageError(f"{path}: neither a file nor a task repository (a directory with sweb.yaml and tasks/)")
-    if plain.stat().st_size == 0:
-        return UsageError(f"{path}: no rows in it: the file is empty")
     if kind_of(plain) == "utf-16":
         return UsageError(f"{path}: UTF-16 text", hint="write it as UTF-8")
     formats = "JSON lines, JSON or parquet, plain or compressed with gzip or zstd"

@@ -211,7 +211,7 @@ def test_the_same_rows_have_the_same_digest(tmp_path: Path) -> None:
     ("content", "message"),
     [
         (b"", "no rows in it"),
-        (b"\n\n", "not a data set"),
+        (b"\n\n", "no rows in it"),
         (b"#!/bin/sh\n{\n  true\n}\n", "not a data set"),
         (b"[]", "no rows in it"),
         (b'[\n{"instance_id": "a"},\n oops]', "not JSON: Expecting value at line 3 column 2"),

@@ -35,7 +35,7 @@ class DatasetFile(pytest.Module):
             raise self.CollectError(str(error)) from None
         for planned in plan.items:
             if planned.work == "bad" and run.settings.strict:
-                raise self.CollectError(planned.problem)
+                raise self.CollectError(plan.problem_of(planned))
             yield SweItem.of(self, plan, planned)
 
 

@@ -22,6 +22,10 @@ WORDS = {
 }
 
 
+#: A resolved outcome is explained only when it is a failure: the control that must not resolve did.
+UNWANTED_PASS = "the unpatched tree must not resolve, so these tests prove nothing"
+
+
 def explain(outcome: Outcome, logs: str = "") -> str:
     """The text for one outcome; ``logs`` is where its files are."""
     return "\n".join(_lines(outcome, logs))
@@ -29,7 +33,7 @@ def explain(outcome: Outcome, logs: str = "") -> str:
 
 def _lines(outcome: Outcome, logs: str) -> Iterator[str]:
     reward, report = outcome.reward, outcome.report
-    words = WORDS.get(Reason(reward.reason), reward.reason) if reward.reason else reward.status
+    words = WORDS.get(Reason(reward.reason), reward.reason) if reward.reason else UNWANTED_PASS
     by = f" by {reward.model}" if reward.model else ""
     yield f"{reward.status.upper()} {reward.instance_id}{by}: {words}"
     if reward.detail and reward.detail != words:

@@ -78,6 +78,8 @@ class SweItem(pytest.Function):
     def setup(self) -> None:
         if OUTCOME in self.stash:  # a rerun
             del self.stash[OUTCOME]
+        if self.run.stopping:
+            pytest.skip("stopped")
         super().setup()
 
     def runtest(self) -> None:
@@ -106,13 +108,17 @@ class SweItem(pytest.Function):
         if planned.work == "empty":
             return Outcome(reward=self.reward(Verdict("unresolved", Reason.EMPTY_PATCH, "the patch is empty")))
         if planned.work == "bad":
-            reason = Reason.ROW_INVALID if planned.ref.problem else Reason.PREDICTION_INVALID
-            return Outcome(reward=self.reward(Verdict("error", reason, planned.problem)))
+            return Outcome(reward=self.reward(self._why_bad()))
         text = f"no prediction of {planned.model} for this instance" if planned.model else "no prediction"
         if missing == "skip":
             self.skipped(Verdict("skipped", Reason.MISSING_PREDICTION, text))
         status: Status = "unresolved" if missing == "fail" else "error"
         return Outcome(reward=self.reward(Verdict(status, Reason.MISSING_PREDICTION, text)))
+
+    def _why_bad(self) -> Verdict:
+        if not self.planned.ref.problem:
+            return Verdict("error", Reason.PREDICTION_INVALID, self.planned.problem)
+        return Verdict("error", Reason.ROW_INVALID, self.plan.problem_of(self.planned))
 
     # -- what fixtures ask for -------------------------------------------------------------------------------------
 

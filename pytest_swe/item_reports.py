@@ -39,8 +39,10 @@ class ItemReportsPlugin:
 
 def _adorn(item: SweItem, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
     error = call.excinfo.value if call.excinfo else None
-    if isinstance(error, Cancelled):
-        report.longrepr = "stopped before there was a verdict"
+    if isinstance(error, Cancelled) or (item.run.stopping and error is not None and OUTCOME not in item.stash):
+        # It did not run: no reward line, and no failure that was none.
+        report.outcome = "skipped"
+        report.longrepr = (str(item.path), item.planned.ref.line, "Skipped: stopped before there was a verdict")
         return
     if call.when == "teardown":
         if report.failed:

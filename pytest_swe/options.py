@@ -36,7 +36,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("swe-provider", "Where candidates run: docker, local, ... (default docker).", metavar="NAME"),
     Option("swe-harness", "Family of the rows, when their columns do not tell.", metavar="NAME"),
     Option("swe-split", "Split of a hub data set or task repository.", metavar="NAME"),
-    Option("swe-instance", "Only this instance id, or those in @FILE; exact, repeatable.", "list", "ID|@FILE"),
+    Option("swe-instance", "Only this instance id; =@FILE: those in FILE; exact, repeatable.", "list", "ID"),
     Option("swe-limit", "Only the first N rows.", "int", "N"),
     Option("swe-sample", "A random N of the rows; the same for the same --swe-seed.", "int", "N"),
     Option("swe-seed", "Seed of --swe-sample (default 0).", "int", "N"),

@@ -78,8 +78,9 @@ class RewardsFile:
 
     def finish(self, nodeid: str) -> None:
         """The item has ended: write its line."""
-        waiting = self._waiting.pop(nodeid, None)
-        if waiting is not None and waiting.line:
+        waiting = self._waiting.get(nodeid)
+        if waiting is not None and waiting.line:  # without a line it is between two reruns
+            del self._waiting[nodeid]
             self._write(waiting.line)
 
     def close(self) -> None:

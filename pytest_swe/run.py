@@ -35,6 +35,15 @@ class DatasetPlan:
     items: tuple[Planned, ...]
     by_name: Mapping[str, Planned]
 
+    def problem_of(self, planned: Planned) -> str:
+        """Why an item cannot be evaluated, with the file and line of a bad row."""
+        if planned.ref.problem:
+            try:
+                self.dataset.load(planned.ref)
+            except RowInvalid as error:
+                return str(error)
+        return planned.problem
+
 
 @dataclass(slots=True)
 class Run:
@@ -47,6 +56,7 @@ class Run:
     worker: str = ""
     policy: Policy = field(default_factory=Policy)
     jobs: set[Job] = field(default_factory=set)
+    stopping: bool = False
     _plans: dict[Path, DatasetPlan] = field(default_factory=dict)
     _sources: tuple[Source, ...] | None = None
     _provider: SandboxProvider | None = None

@@ -32,6 +32,18 @@ def interrupt_on_sigterm() -> None:
         signal.signal(signal.SIGTERM, handler)
 
 
+def stop_softly(run: Run) -> None:
+    """Make SIGUSR1 end what runs and skip what is left, without ending the process."""
+
+    def handler(signum: int, frame: FrameType | None) -> None:
+        run.stopping = True
+        for job in list(run.jobs):
+            job.cancel()
+
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGUSR1, handler)
+
+
 class WorkerStopPlugin:
     """Where items run: ends live Jobs with the session. A worker leaves its pid for the controller."""
 
@@ -39,6 +51,7 @@ class WorkerStopPlugin:
         self.run = run
         interrupt_on_sigterm()
         if run.worker:
+            stop_softly(run)
             self._pid_file = run.directory / ".workers" / run.worker
             self._pid_file.parent.mkdir(parents=True, exist_ok=True)
             self._pid_file.write_text(str(os.getpid()))
@@ -59,6 +72,7 @@ class ControllerStopPlugin:
     def __init__(self, run: Run) -> None:
         self.run = run
         self._sweep_at_end = False
+        self._failures = 0
         interrupt_on_sigterm()
 
     @pytest.hookimpl(optionalhook=True)
@@ -74,12 +88,17 @@ class ControllerStopPlugin:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_keyboard_interrupt(self) -> None:
-        self._stop_workers()
+        self._sweep_at_end = True
+        self._tell_workers(signal.SIGTERM)
 
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        if session.shouldstop or session.shouldfail:
-            self._stop_workers()
+    @pytest.hookimpl(trylast=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """xdist lets what is in flight finish after ``-x``: minutes, here. Tell the workers to let go of it."""
+        if report.failed and not hasattr(report, "wasxfail"):
+            self._failures += 1
+        maxfail = self.run.config.getvalue("maxfail")
+        if maxfail and self._failures == maxfail and report.failed:
+            self._tell_workers(signal.SIGUSR1)
 
     def pytest_unconfigure(self) -> None:
         if self._sweep_at_end:
@@ -93,12 +112,11 @@ class ControllerStopPlugin:
             workers.rmdir()
         self.run.close()
 
-    def _stop_workers(self) -> None:
-        self._sweep_at_end = True
+    def _tell_workers(self, what: signal.Signals) -> None:
         workers = self.run.directory / ".workers"
         for file in workers.iterdir() if workers.is_dir() else ():
             with contextlib.suppress(OSError, ValueError):
-                os.kill(int(file.read_text()), signal.SIGTERM)
+                os.kill(int(file.read_text()), what)
 
     def _sweep(self, labels: dict[str, str]) -> None:
         if self.run.settings.keep:

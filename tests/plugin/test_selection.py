@@ -33,7 +33,7 @@ def test_without_predictions_there_is_nothing_to_evaluate(project: Project) -> N
     [
         (["--swe-instance", "repo__name-1"], [1]),  # exact: -10 to -12 are not it
         (["--swe-instance", "repo__name-3", "--swe-instance", "repo__name-2"], [2, 3]),
-        (["--swe-instance", "@ids.txt"], [4, 5]),
+        (["--swe-instance=@ids.txt"], [4, 5]),
         (["--swe-limit", "2"], [1, 2]),
         (["--swe-shard", "2/5"], [2, 7, 12]),
         (["-k", "name-11"], [11]),
@@ -96,7 +96,7 @@ def test_options_are_ini_keys_too(project: Project) -> None:
         (["--swe-memory", "8"], "*less than one MiB*"),
         (["--swe-run-id", "a/b"], "*--swe-run-id 'a/b'*"),
         (["--swe-fail-under", "90"], "*expected a rate from 0 to 1*"),
-        (["--swe-instance", "@nowhere"], "*--swe-instance @nowhere: No such file*"),
+        (["--swe-instance=@nowhere"], "*--swe-instance @nowhere: No such file*"),
         (["--swe-dataset", "nowhere.jsonl"], "*nowhere.jsonl*"),
         (["--swe-preds", "nowhere.jsonl"], "*nowhere.jsonl*"),
     ],

@@ -119,6 +119,8 @@ class LocalProvider:
                 yield f"{field}={getattr(spec, field)}"
         if spec.capabilities:
             yield f"capabilities={','.join(spec.capabilities)}"
+        if spec.network not in ("none", "full"):
+            yield f"network={spec.network}"
         if spec.platform not in (None, self.capabilities.platform):
             yield f"platform={spec.platform} on {self.capabilities.platform}"
         workdir = spec.workdir

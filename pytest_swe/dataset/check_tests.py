@@ -15,7 +15,7 @@ Remark = tuple[Literal["error", "warning", "info"], str, str]
 #: Names of the two lists: SWE-bench's, then SWE-bench Pro's.
 _FIELDS = (("FAIL_TO_PASS", "PASS_TO_PASS"), ("fail_to_pass", "pass_to_pass"))
 #: What log parsers leave behind and no runner calls a test: "[100%]", "#15789", a quote (SWE-bench#660).
-_JUNK = re.compile(r"\s*(\[\s*\d+%\]|#?\d+|\W*)\s*")
+_JUNK = re.compile(r"\s*(\[\s*\d+%\]|#\d+|\W*)\s*")
 
 
 def remarks_on_tests(row: Row) -> Iterator[Remark]:

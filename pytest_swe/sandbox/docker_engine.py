@@ -1,7 +1,7 @@
 """The Docker engine's API as this project uses it: few calls, two errors.
 
 Every call raises `Refused` when the engine answered no, and EngineUnavailable when it did not answer. Only this
-module imports the SDK.
+module and `docker_transport` import the SDK.
 """
 
 from __future__ import annotations
@@ -19,28 +19,20 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import IO, NoReturn, cast
 
-import docker
 import docker.auth
 import docker.errors
-import docker.transport
 import docker.utils
 import requests
 import urllib3
-from docker.transport.unixconn import UnixHTTPConnectionPool
 
 from pytest_swe.errors import EngineUnavailable, Unsupported
 from pytest_swe.model import JSON
+from pytest_swe.sandbox.docker_transport import ANSWER, connect, hint
 
 log = logging.getLogger(__name__)
 
-#: Seconds for one answer: under load a start takes seconds. An exec's output is read with deadlines of its own.
-ANSWER = 120
-
 #: Seconds without a line of progress after which a pull counts as stuck.
 PULL_SILENCE = 600
-
-#: Connections kept open for the threads of one process.
-CONNECTIONS = 64
 
 # Go's os.FileMode, as the engine reports it: https://pkg.go.dev/io/fs#FileMode
 _MODE_DIRECTORY = 1 << 31
@@ -95,17 +87,7 @@ class Engine:
 
     def __init__(self, host: str | None = None) -> None:
         with _answering(host):
-            settings = docker.utils.kwargs_from_env()
-            self._api = docker.APIClient(
-                base_url=host or settings.get("base_url"),
-                tls=settings.get("tls", False),
-                version="auto",
-                timeout=ANSWER,
-                max_pool_size=CONNECTIONS,
-            )
-        adapter = self._api.get_adapter(self._api.base_url)
-        if isinstance(adapter, docker.transport.UnixHTTPAdapter):
-            self._api.mount("http+docker://", _OnePool(f"http+unix://{adapter.socket_path}", ANSWER, 1, CONNECTIONS))
+            self._api = connect(host)
 
     def close(self) -> None:
         self._api.close()
@@ -253,13 +235,6 @@ class Engine:
         return f"{self._api.base_url}/v{self._api.api_version}/{path}"
 
 
-class _OnePool(docker.transport.UnixHTTPAdapter):
-    """One connection pool for the socket. The SDK's own has one per URL and forgets the 26th, in use or not."""
-
-    def get_connection(self, url: bytes | str, proxies: object = None) -> UnixHTTPConnectionPool:
-        return super().get_connection("http+docker://localhost", proxies)
-
-
 @contextmanager
 def _answering(host: str | None = None) -> Iterator[None]:
     try:
@@ -268,7 +243,7 @@ def _answering(host: str | None = None) -> Iterator[None]:
         raise Refused(refusal.status_code or 0, _one_line(refusal.explanation or str(refusal))) from refusal
     except (docker.errors.DockerException, requests.RequestException, urllib3.exceptions.HTTPError, OSError) as lost:
         text = _one_line(str(lost))
-        raise EngineUnavailable(f"the Docker engine does not answer: {text}", hint=_hint(text, host)) from lost
+        raise EngineUnavailable(f"the Docker engine does not answer: {text}", hint=hint(text, host)) from lost
 
 
 def _buffered(reader: io.BufferedReader) -> bytes:
@@ -294,15 +269,6 @@ def _refuse(response: requests.Response) -> NoReturn:
     except (ValueError, KeyError, TypeError):
         message = response.text or response.reason
     raise Refused(response.status_code, _one_line(message))
-
-
-def _hint(text: str, host: str | None) -> str:
-    where = host or os.environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock"
-    if "Permission" in text:
-        return f"this user may not use {where}: join the group docker, or set DOCKER_HOST"
-    if "No such file" in text or "refused" in text:
-        return f"nothing listens at {where}: start the engine, or set DOCKER_HOST"
-    return f"asked at {where}"
 
 
 def _one_line(text: str) -> str:

@@ -15,6 +15,9 @@ from pytest_swe.sandbox.docker_config import container_config
 from pytest_swe.sandbox.docker_engine import Engine, Refused
 from pytest_swe.sandbox.owner import owner_labels
 
+#: Between tries of a pull; the engine does not pass on what a registry says of how long to wait.
+PULL_WAIT: tenacity.wait.wait_base = tenacity.wait_exponential_jitter(initial=1, max=30)
+
 #: Seconds in which a container of a foreign architecture fails, if it does.
 FOREIGN_SECONDS = 2.0
 
@@ -30,6 +33,8 @@ def started(engine: Engine, spec: SandboxSpec, labels: Mapping[str, str], *, pul
 
     Raises as `SandboxProvider.acquire` says; nothing is left behind then.
     """
+    if not spec.image:
+        raise ImageUnavailable("no image is named")
     container, warnings = _created(engine, spec, labels, pull_tries)
     try:
         _start(engine, container, spec)
@@ -62,7 +67,7 @@ def _create(engine: Engine, spec: SandboxSpec, labels: Mapping[str, str]) -> tup
 def _pull(engine: Engine, spec: SandboxSpec, tries: int) -> None:
     retrying = tenacity.Retrying(
         retry=tenacity.retry_if_exception(_is_transient),
-        wait=tenacity.wait_exponential_jitter(initial=1, max=30),
+        wait=PULL_WAIT,
         stop=tenacity.stop_after_attempt(tries),
         reraise=True,
     )

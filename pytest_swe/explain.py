@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pytest_swe.model import Reason
-from pytest_swe.reward import Outcome
+from pytest_swe.reward import Outcome, Tests
 
 #: Lines of the failing test's traceback that are shown, and ids of broken tests.
 EXCERPT_LINES = 10
@@ -34,23 +34,28 @@ def explain(outcome: Outcome, logs: str = "") -> str:
 def _lines(outcome: Outcome, logs: str) -> Iterator[str]:
     reward, report = outcome.reward, outcome.report
     words = WORDS.get(Reason(reward.reason), reward.reason) if reward.reason else UNWANTED_PASS
-    by = f" by {reward.model}" if reward.model else ""
-    yield f"{reward.status.upper()} {reward.instance_id}{by}: {words}"
+    yield words
     if reward.detail and reward.detail != words:
         yield from (f"  {line}" for line in reward.detail.splitlines()[:4])
     if reward.apply is not None and reward.apply.outcome != "none":
         yield "  patch: " + _apply(outcome)
-    if report is not None and reward.tests is not None:
+    if report is not None and reward.tests is not None and _counted(reward.tests):
         for name, bucket in (("FAIL_TO_PASS", report.fail_to_pass), ("PASS_TO_PASS", report.pass_to_pass)):
             total = len(bucket.success) + len(bucket.failure)
             yield f"  {name}: {len(bucket.success)} of {total}" + _listed(bucket.failure)
     if report is not None and report.excerpt:
         yield f"  {report.first_failure or 'end of the log'}:"
         yield from (f"  | {line[:160]}" for line in report.excerpt.splitlines()[-EXCERPT_LINES:])
+    if reward.flags:
+        yield f"  flags: {', '.join(reward.flags)}"
     if reward.attempts:
         yield f"  attempts before: {', '.join(attempt.reason for attempt in reward.attempts)}"
     if logs:
         yield f"  log: {logs}"
+
+
+def _counted(tests: Tests) -> bool:
+    return any((tests.fail_to_pass.success, tests.fail_to_pass.failure, tests.pass_to_pass.success))
 
 
 def _apply(outcome: Outcome) -> str:

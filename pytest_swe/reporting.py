@@ -18,7 +18,7 @@ from pytest_swe.report.run_report import run_report, write_run_report
 from pytest_swe.report.summary import ModelSummary, as_json, summarise
 from pytest_swe.rewards_file import RewardsFile
 from pytest_swe.run import Run
-from pytest_swe.run_files import run_json, write_json
+from pytest_swe.run_files import link_for_swebench, run_json, write_json
 
 #: Exit statuses beside pytest's own 0 to 5: only errors and no unresolved; lines that are missing.
 EXIT_ONLY_ERRORS = 10
@@ -143,6 +143,7 @@ class ReportingPlugin:
         summaries = self._summaries()
         write_json(directory / "summary.json", as_json(summaries))
         write_json(directory / "run.json", run_json(run, self.rewards))
+        link_for_swebench(run)
         ids = list(
             dict.fromkeys(
                 ref.instance_id for plan in run.plans.values() for ref in plan.dataset.refs if not ref.problem

@@ -51,13 +51,26 @@ def run_json(run: Run, rewards: RewardsFile) -> dict[str, Any]:
 
 def swebench_run_json(run: Run) -> dict[str, Any]:
     """swebench's own record of a run, which its re-grading looks for beside the logs."""
-    plans = list(run.plans.values())
+    dataset = next(iter(run.plans.values())).dataset
     return {
-        "dataset": str(plans[0].dataset.path) if plans else "",
+        "dataset": str(dataset.path),
         "split": run.settings.split or "test",
-        "task_repo": None,
+        "task_repo": str(dataset.root) if dataset.root else None,
         "created_at": datetime.now(UTC).isoformat(timespec="seconds"),
     }
+
+
+def link_for_swebench(run: Run) -> None:
+    """Let swebench's tools read the logs from the run's directory: they look in ``logs/run_evaluation/<run id>``."""
+    logs = run.directory / "logs"
+    if not logs.is_dir():
+        return
+    write_json(logs / "run.json", swebench_run_json(run))
+    place = logs / "run_evaluation"
+    place.mkdir(exist_ok=True)
+    link = place / run.run_id
+    if not link.is_symlink():
+        link.symlink_to("..", target_is_directory=True)
 
 
 def versions() -> dict[str, str]:

@@ -10,9 +10,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from pytest_swe import registry
+from pytest_swe.encoding import patch_bytes
 from pytest_swe.families import harness_for
 from pytest_swe.job import Job, Policy
-from pytest_swe.model import ApplyLog, Candidate, EvalLog, Network, Origin, Report, Row, RunLog, StepLog
+from pytest_swe.model import Candidate, Network, Origin, Report, Row
 from pytest_swe.report.instance_logs import write_instance_logs
 from pytest_swe.reward import Reward
 from pytest_swe.sandbox.base import SandboxProvider
@@ -100,10 +101,8 @@ def regrade_log(row: Row, patch: bytes | str | None, log: bytes, *, harness: str
     """
     rules = harness_for(row, harness)
     instance = rules.instance(row, Origin())
-    outcome: ApplyLog = ApplyLog(outcome="none" if patch is None else "applied")
-    step = StepLog(name=instance.steps[0].name, apply=outcome, run=RunLog(output=log))
-    return rules.grade(instance, EvalLog(steps=(step,)))
+    return rules.grade(instance, rules.saved(instance, _bytes(patch), log))
 
 
 def _bytes(patch: bytes | str | None) -> bytes | None:
-    return patch.encode("utf-8", "surrogateescape") if isinstance(patch, str) else patch
+    return patch_bytes(patch) if isinstance(patch, str) else patch

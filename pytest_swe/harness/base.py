@@ -41,6 +41,10 @@ class Harness(Protocol):
         """
         ...
 
+    def saved(self, instance: Instance, patch: bytes | None, output: bytes) -> EvalLog:
+        """The log of an evaluation that ran elsewhere, from what it printed. Pure."""
+        ...
+
     def grade(self, instance: Instance, log: EvalLog) -> Report:
         """Which required tests came out as required. Pure and total: any log gives a report."""
         ...

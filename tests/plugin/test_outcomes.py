@@ -77,7 +77,7 @@ def test_rewards_and_masks_follow_the_status(project: Project) -> None:
 def test_failure_texts_are_short_and_show_no_internals(project: Project) -> None:
     result = project.run(*everything(project), "-n0")
     text = result.stdout.str()
-    assert "UNRESOLVED bad-1 by m: required tests fail" in text
+    assert "required tests fail\n  patch: applied by toy" in text
     assert "FAIL_TO_PASS: 0 of 1; not: t::a" in text
     assert "| E   assert 1 == 2" in text
     assert "the engine said no (ask it nicely)" in text

@@ -141,6 +141,9 @@ class ToyHarness:
         run = RunLog(output=f"played {play}\n".encode(), exit_code=0)
         return EvalLog(steps=(StepLog(name="tests", apply=apply, run=run),), script="play\n")
 
+    def saved(self, instance: Instance, patch: bytes | None, output: bytes) -> EvalLog:
+        raise NotImplementedError
+
     def grade(self, instance: Instance, log: EvalLog) -> Report:
         play = instance.spec.image.partition(":")[0]
         control = log.steps[0].apply.outcome == "none"

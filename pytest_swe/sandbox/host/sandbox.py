@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import pwd
 import shlex
@@ -95,15 +96,16 @@ class HostSandbox:
         cwd = cwd or self._spec.workdir
         begun = time.monotonic()
         mark = f"{self.id}.{next(self._numbers)}."
-        if not self._files.is_directory(cwd):
+        if not (self._enclosure.reserved(cwd) or self._files.is_directory(cwd)):
             return ExecResult(argv=argv, exit_code=127, stderr=f"{cwd}: no such directory\n".encode())
-        with BoundedOutput() as out, BoundedOutput() as err:
+        with as_sandbox_errors(self.id), BoundedOutput() as out, BoundedOutput() as err:
             try:
                 command = self._started(argv, cwd, {**self._environment(), **(env or {}), MARK: mark}, life)
             except OSError as error:
+                if error.errno != errno.E2BIG:
+                    raise
                 return ExecResult(argv=argv, exit_code=126, stderr=f"{argv[0]}: {error.strerror}\n".encode())
-            with as_sandbox_errors("cannot keep the output"):
-                end = command.communicate(stdin, min(timeout, life), out, err)
+            end = command.communicate(stdin, min(timeout, life), out, err)
             self._settle(command, end, mark)
             return ExecResult(
                 argv=argv,

@@ -59,7 +59,12 @@ def _prepare(tree: Tree, ready: Path) -> None:
 
 def _git(directory: str, command: str, *arguments: str, stdin: BinaryIO | None = None) -> None:
     """Run git free of the configuration of user and system. Raises ImageUnavailable with what git says."""
-    env = {"PATH": os.environ.get("PATH", os.defpath), "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull, "LC_ALL": "C"}
+    env = {
+        "PATH": os.environ.get("PATH", os.defpath),
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "LC_ALL": "C",
+    }
     argv = ["git", "-C", directory, command, *arguments]
     try:
         done = subprocess.run(argv, env=env, stdin=stdin or subprocess.DEVNULL, capture_output=True, text=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -13,8 +14,7 @@ from pytest_swe.dataset.predictions import read_predictions
 from pytest_swe.dataset.source import open_dataset
 from pytest_swe.errors import RowInvalid
 from pytest_swe.harness.base import Harness
-from pytest_swe.model import Candidate, EvalLog, Instance, Origin, Report, Row, SandboxSpec
-from pytest_swe.sandbox.base import Sandbox
+from pytest_swe.model import Instance, Origin, Row, SandboxSpec
 
 
 def _diff(path: str, added: str = "+b\n") -> str:
@@ -32,7 +32,7 @@ GOOD: Mapping[str, object] = {
 
 
 class Family:
-    """A family that wants a repository and has the row's patch for gold."""
+    """As much of a family as the preflight asks: it wants a repository, and gold is the row's patch."""
 
     name = "plain"
 
@@ -44,25 +44,16 @@ class Family:
             raise RowInvalid("expected owner/name", path=origin.path, line=origin.line, field="repo")
         return Instance(id=str(row["instance_id"]), family="plain", spec=SandboxSpec(image="i"), payload=row)
 
-    def generation(self, row: Row) -> str:
-        return ""
-
     def gold(self, instance: Instance) -> bytes:
         assert isinstance(instance.payload, dict)
         return str(instance.payload["patch"]).encode()
-
-    def evaluate(self, instance: Instance, candidate: Candidate, sandbox: Sandbox) -> EvalLog:
-        raise NotImplementedError
-
-    def grade(self, instance: Instance, log: EvalLog) -> Report:
-        raise NotImplementedError
 
 
 def harness_of(row: Row) -> Harness:
     family = Family()
     if family.missing_columns(row):
         raise RowInvalid("no family has these columns: plain needs repo")
-    return family
+    return cast("Harness", family)
 
 
 def _rows(tmp_path: Path, *rows: Mapping[str, object] | str) -> list[Finding]:

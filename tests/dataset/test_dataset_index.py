@@ -93,6 +93,16 @@ def test_a_rewritten_file_is_read_again(tmp_path: Path, own_cache: Path, reads: 
     assert len(reads) == 3
 
 
+def test_a_fresh_file_is_waited_out(tmp_path: Path, own_cache: Path) -> None:
+    """Older kernels stamp by the timer tick: a later write must not fall into the same one."""
+    path = tmp_path / "d.jsonl"
+    _write(path, "a-1")
+    stamp = cache.Stamp.of(path)
+    assert time.time() - stamp.mtime_ns / 1e9 >= 0.05
+    _write(path, "a-2")
+    assert cache.Stamp.of(path) != stamp
+
+
 def test_a_file_put_back_with_its_old_time_is_read_again(tmp_path: Path, own_cache: Path) -> None:
     path = tmp_path / "d.jsonl"
     _write(path, "a-1")
@@ -110,7 +120,7 @@ def _damage(path: Path, how: str) -> None:
     elif how == "empty":
         path.write_bytes(b"")
     elif how == "changed":
-        path.write_bytes(content[:-9] + bytes([content[-9] ^ 1]) + content[-8:])
+        path.write_bytes(content.replace(b'"a-1"', b'"a-7"'))  # still JSON
     elif how == "gone":
         path.unlink()
     else:

@@ -6,6 +6,7 @@ happens to what is asked, so both sides read the same; answers get the values th
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 from collections.abc import Mapping
@@ -39,7 +40,7 @@ class Placeholders:
         for value in sorted(self._secrets, key=len, reverse=True):
             data = data.replace(value, self._secrets[value])
         for name, pattern in self._kinds:
-            data = pattern.sub(lambda match, name=name: self._placeholder(name, match[0]), data)
+            data = pattern.sub(functools.partial(self._placeholder, name), data)
         return data
 
     def show(self, data: bytes) -> bytes:
@@ -54,7 +55,8 @@ class Placeholders:
         """`show` for an argument or a path."""
         return os.fsdecode(self.show(os.fsencode(text)))
 
-    def _placeholder(self, name: str, value: bytes) -> bytes:
+    def _placeholder(self, name: str, match: re.Match[bytes]) -> bytes:
+        value = match[0]
         if value not in self._by_value:
             self._met[name] += 1
             placeholder = f"<{name}:{self._met[name]}>".encode()

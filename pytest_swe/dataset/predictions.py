@@ -20,7 +20,7 @@ from pytest_swe.dataset.ids import checked, stem_of
 from pytest_swe.dataset.json_file import entries_as_lines
 from pytest_swe.dataset.prediction_entry import Entry, Kind, broken_entry, entries_in, entry_of, is_blank, patch_of
 from pytest_swe.dataset.rows import digest_of, lines_of
-from pytest_swe.dataset.sniff import kind_of
+from pytest_swe.dataset.sniff import NO_DATA, kind_of
 from pytest_swe.encoding import patch_bytes
 from pytest_swe.errors import PredictionInvalid, RowInvalid, UsageError
 
@@ -132,8 +132,9 @@ def _in_file(path: Path) -> Iterator[PredictionRef]:
     if kind == "json":
         plain = entries_as_lines(plain, "predictions", entries_in, any_bytes=True)
     elif kind != "jsonl":
-        hint = "a single patch goes into a directory, as <instance_id>.patch"
-        raise UsageError(f"{path}: not a predictions file: expected JSON or JSON lines", hint=hint)
+        other = "not a predictions file: expected JSON or JSON lines"
+        message, hint = NO_DATA.get(kind, (other, "a single patch goes into a directory, as <instance_id>.patch"))
+        raise UsageError(f"{path}: {message}", hint=hint)
     for line, offset, raw in lines_of(plain):
         try:
             entry = entry_of(loads(raw, any_bytes=True))

@@ -5,12 +5,13 @@ from __future__ import annotations
 import io
 import os
 import stat
+from collections.abc import Mapping
 from pathlib import Path
 from typing import BinaryIO, Literal
 
 from pytest_swe.dataset.decode import BOM, loads
 
-Kind = Literal["jsonl", "json", "parquet", "gzip", "zstd", "task-repo", "utf-16", "unknown"]
+Kind = Literal["jsonl", "json", "parquet", "gzip", "zstd", "task-repo", "utf-16", "git-lfs", "unknown"]
 
 #: A first line longer than this is not looked at; the longest of SWE-bench is under 2 MiB.
 MAX_LINE = 64 * 1024 * 1024
@@ -21,7 +22,14 @@ _MAGIC: tuple[tuple[bytes, Kind], ...] = (
     (b"PAR1", "parquet"),
     (b"\xff\xfe", "utf-16"),
     (b"\xfe\xff", "utf-16"),
+    (b"version https://git-lfs.github.com/", "git-lfs"),
 )
+
+#: What a file is that somebody took for data, and what to do about it.
+NO_DATA: Mapping[Kind, tuple[str, str]] = {
+    "utf-16": ("UTF-16 text", "write it as UTF-8"),
+    "git-lfs": ("a git-lfs pointer, not the file", "git lfs pull"),
+}
 
 
 def kind_of(path: Path) -> Kind:

@@ -19,7 +19,7 @@ from pytest_swe.dataset.hub import ALIASES, fetched, hub_name
 from pytest_swe.dataset.ids import stem_of
 from pytest_swe.dataset.memory import MemoryReader
 from pytest_swe.dataset.rows import with_unique_ids
-from pytest_swe.dataset.sniff import kind_of, task_repo_root
+from pytest_swe.dataset.sniff import NO_DATA, kind_of, task_repo_root
 from pytest_swe.dataset.task_repo import stamp_of_tree
 from pytest_swe.errors import RowInvalid, UsageError
 from pytest_swe.model import Origin, Row
@@ -161,10 +161,9 @@ def _built(path: Path) -> index.Index:
 def _unknown(path: Path, plain: Path) -> UsageError:
     if not plain.is_file():
         return UsageError(f"{path}: neither a file nor a task repository (a directory with sweb.yaml and tasks/)")
-    if kind_of(plain) == "utf-16":
-        return UsageError(f"{path}: UTF-16 text", hint="write it as UTF-8")
     formats = "JSON lines, JSON or parquet, plain or compressed with gzip or zstd"
-    return UsageError(f"{path}: not a data set: expected {formats}")
+    message, hint = NO_DATA.get(kind_of(plain), (f"not a data set: expected {formats}", ""))
+    return UsageError(f"{path}: {message}", hint=hint)
 
 
 def _digest(refs: Iterable[RowRef]) -> str:

@@ -323,7 +323,10 @@ def test_no_predictions_is_a_note(tmp_path: Path, content: bytes) -> None:
         (gzip.compress(b'[\n{"a": 1},\n'), "not JSON: "),
         (gzip.compress(_jsonl(ENTRIES) * 99)[:-9], "damaged or cut off"),
         (b"PAR1", "not a predictions file"),
+        (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 5\n", "git-lfs pointer"),
+        ('{"a-1": ""}'.encode("utf-16"), "UTF-16 text"),
     ],
+    ids=lambda value: value if isinstance(value, str) else "is",  # gzip writes the time: no id for xdist
 )
 def test_what_cannot_be_read_at_all_is_said_in_one_line(tmp_path: Path, content: bytes, message: str) -> None:
     with pytest.raises(UsageError, match=message) as refused:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 
@@ -37,8 +38,6 @@ class CheckPlugin:
             dataset = self.run.plan_of(path).dataset
             for source in self.run.sources():
                 try:
-                    yield from check(
-                        dataset, source.predictions, lambda row, data=dataset: self.run.harness_of(row, data)
-                    )
+                    yield from check(dataset, source.predictions, partial(self.run.harness_of, dataset=dataset))
                 except SweError as error:
                     raise pytest.UsageError(str(error)) from None

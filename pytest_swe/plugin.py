@@ -42,7 +42,10 @@ def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) 
 
     found, extra = find_datasets(named, candidates, known.swe_split)
     early_config.stash[DATASETS] = found
-    args.extend(path for path in extra if path not in positional)
+    added = [path for path in extra if path not in positional]
+    args.extend(added)
+    # Also here, or pytest takes the current directory for the place whose conftest files come first.
+    known.file_or_dir = [*positional, *added]
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -16,6 +16,7 @@ from pytest_swe.item import SweItem
 from pytest_swe.planning import Planned
 from pytest_swe.report.run_report import run_report, write_run_report
 from pytest_swe.report.summary import ModelSummary, as_json, summarise
+from pytest_swe.remarks import remarks
 from pytest_swe.rewards_file import RewardsFile
 from pytest_swe.run import Run
 from pytest_swe.run_files import link_for_swebench, run_json, write_json
@@ -66,7 +67,7 @@ class ReportingPlugin:
         self._open(self.run.config)
 
     def _open(self, config: pytest.Config) -> None:
-        if self.rewards.expected and not config.option.collectonly and not _dry(config):
+        if self.rewards.expected and not config.option.collectonly and not self.run.settings.check and not _dry(config):
             try:
                 self.rewards.open_once()
             except SweError as error:
@@ -102,9 +103,8 @@ class ReportingPlugin:
         missing = self.rewards.missing
         if missing:
             terminalreporter.write_line(f"did not run: {_names(missing)}", yellow=True)
-        for source in self.run.sources():
-            for problem in source.predictions.problems if source.predictions else ():
-                terminalreporter.write_line(f"prediction left out: {problem}", yellow=True)
+        for remark in remarks(self.run):
+            terminalreporter.write_line(remark, yellow=True)
         terminalreporter.write_line(f"rewards: {_short(self.rewards.path)}")
 
     # -- the end -----------------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from pytest_swe.remarks import remarks
 from pytest_swe.rewards_file import RewardsFile
 from pytest_swe.run import Run
 
@@ -38,11 +39,7 @@ def run_json(run: Run, rewards: RewardsFile) -> dict[str, Any]:
             }
             for path, plan in run.plans.items()
         ],
-        "predictions": [
-            {"source": source.name, "problems": [str(problem) for problem in source.predictions.problems]}
-            for source in run.sources()
-            if source.predictions is not None
-        ],
+        "remarks": remarks(run),
         "expected": len(rewards.expected),
         "written": len(rewards.lines),
         "did_not_run": [planned.name for planned in rewards.missing],

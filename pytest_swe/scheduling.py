@@ -7,6 +7,8 @@ workers idle while others hold a queue (64 items on 8 workers: 4.5 s against 7.0
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pytest
 from xdist.scheduler import LoadScheduling
 from xdist.workermanage import WorkerController
@@ -17,6 +19,9 @@ HELD = 2
 
 class OneAheadScheduling(LoadScheduling):  # type: ignore[misc]  # xdist ships no types
     """xdist's load scheduling with no chunks: one item ahead per worker."""
+
+    collection: list[str] | None
+    node2pending: Mapping[WorkerController, list[int]]
 
     def schedule(self) -> None:
         if self.collection is not None:

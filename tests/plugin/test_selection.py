@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import fnmatch
 import json
+import sys
 
 import pytest
 
-from .conftest import SHAPES, Project
+from .conftest import SHAPES, TOY, Project
 
 ROWS = {f"repo__name-{number}": "resolved" for number in range(1, 13)}
 
@@ -104,12 +106,26 @@ def test_options_are_ini_keys_too(project: Project) -> None:
 def test_wrong_options_are_one_line(project: Project, args: list[str], message: str) -> None:
     result = project.run(project.rows(ROWS), "--swe-preds", "gold", *args)
     assert result.ret in (pytest.ExitCode.USAGE_ERROR, pytest.ExitCode.INTERRUPTED)
-    result.stderr.re_match_lines([])
     text = result.stderr.str() + result.stdout.str()
-    import fnmatch
-
     assert any(fnmatch.fnmatch(line, message) for line in text.splitlines())
     assert "Traceback" not in text
+
+
+def test_a_data_set_of_another_project_brings_that_projects_conftest_first(project: Project) -> None:
+    other = project.path / "other"
+    other.mkdir()
+    (other / "pyproject.toml").write_text("[tool.pytest.ini_options]\n")
+    (other / "conftest.py").write_text(TOY.read_text() + "\npytest_plugins = ['pytester']\n")
+    data = project.rows({"a-1": "resolved"}, "other/toy.jsonl")
+    elsewhere = project.path / "elsewhere"
+    elsewhere.mkdir()
+    done = project.pytester.run(
+        sys.executable,
+        *("-m", "pytest", "--rootdir", str(other), "--swe-dataset", str(data), "--swe-preds", "gold"),
+        *("--swe-provider", "toy", "--swe-rewards", str(project.path / "rewards.jsonl")),
+    )
+    assert done.ret == 0, done.stdout.str()
+    assert project.statuses == {"a-1": ("resolved", "")}
 
 
 def test_several_models_have_their_name_on_the_item(project: Project) -> None:

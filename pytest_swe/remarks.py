@@ -1,0 +1,32 @@
+"""What is said about predictions that no item came of: lines that cannot be used, instances that are not there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pytest_swe.dataset.predictions import match
+from pytest_swe.planning import Source
+from pytest_swe.run import Run
+
+#: Of one kind this many are told one by one, the rest is counted.
+TOLD = 5
+
+
+def remarks(run: Run) -> list[str]:
+    """One line each, in file order; empty when every prediction was used."""
+    ids = {ref.instance_id for plan in run.plans.values() for ref in plan.dataset.refs}
+    return [line for source in run.sources() for line in _of(source, ids)]
+
+
+def _of(source: Source, ids: set[str]) -> Iterator[str]:
+    if source.predictions is None:
+        return
+    yield from source.predictions.notes
+    yield from _some(list(source.predictions.problems))
+    yield from _some([f"{source.name}: {unmatched}" for unmatched in match(source.predictions, ids)])
+
+
+def _some(lines: list[str]) -> Iterator[str]:
+    yield from lines[:TOLD]
+    if len(lines) > TOLD:
+        yield f"... and {len(lines) - TOLD} more like that"

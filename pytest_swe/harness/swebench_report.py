@@ -15,7 +15,7 @@ from pytest_swe.harness.swebench_row import SweBenchRow
 from pytest_swe.logs.excerpt import excerpt, plain
 from pytest_swe.logs.markers import APPLY_FAILED, TIMED_OUT
 from pytest_swe.logs.official import ParserContext, official
-from pytest_swe.logs.swebench_log import Reading, network_failure, read_log, test_patch_failure, text_of, timed_out
+from pytest_swe.logs.swebench_log import Reading, hidden_tests_failure, network_failure, read_log, text_of, timed_out
 from pytest_swe.model import JSON, ApplyLog, Bucket, Reason, Report, RunLog, StepLog
 
 #: What swebench appends to the log of a run that it stopped at its time-out.
@@ -58,31 +58,52 @@ def _graded(row: SweBenchRow, apply: ApplyLog, run: RunLog) -> Report:
     text = text_of(run.output)
     if run.timed_out:
         text += TIME_OUT_NOTE.format(seconds=run.timeout)
-    reading = read_log(
-        text, row.log_parser, ParserContext(instance_id=row.instance_id, repo=row.repo, version=row.version)
-    )
-    graded = grade(
-        reading.statuses, fail_to_pass=row.fail_to_pass, pass_to_pass=row.pass_to_pass, eval_type=row.eval_type
-    )
+    official_reading = read_log(text, row.log_parser, _context(row))
+    reading = _guarded(row, run, text, official_reading)
+    graded = _grade(row, reading)
     resolved = reading.found and graded.resolved and not run.proof
-    finding = None if resolved else _finding(row, run, reading, graded, text)
-    first = next(iter(graded.fail_to_pass.failure + graded.pass_to_pass.failure), "") if reading.found else ""
+    finding = None if resolved else _finding(row, run, reading, text)
+    flags = dict.fromkeys(_flags(row, apply, run, reading, graded, text))
+    if reading.found != official_reading.found:
+        flags["official_differs:results_outside_markers"] = None
+    shown = graded if reading.found else Grade(fail_to_pass=Bucket(), pass_to_pass=Bucket())
+    first = "" if resolved else next(iter(shown.fail_to_pass.failure + shown.pass_to_pass.failure), "")
     return Report(
         instance_id=row.instance_id,
         resolved=resolved,
         measured=finding is None or finding.measured,
         reason=finding.reason if finding else None,
         detail=plain(finding.detail) if finding else "",
-        fail_to_pass=graded.fail_to_pass if reading.found else Bucket(),
-        pass_to_pass=graded.pass_to_pass if reading.found else Bucket(),
-        first_failure="" if resolved else first,
+        fail_to_pass=shown.fail_to_pass,
+        pass_to_pass=shown.pass_to_pass,
+        first_failure=first,
         excerpt="" if resolved else excerpt(reading.graded or text, first),
-        flags=tuple(dict.fromkeys(_flags(row, apply, run, reading, graded, text))),
-        official=_official(row, text, reading, graded),
+        flags=tuple(flags),
+        official=_official(row, text, official_reading),
     )
 
 
-def _finding(row: SweBenchRow, run: RunLog, reading: Reading, graded: Grade, text: str) -> _Finding:
+def _context(row: SweBenchRow) -> ParserContext:
+    return ParserContext(instance_id=row.instance_id, repo=row.repo, version=row.version)
+
+
+def _grade(row: SweBenchRow, reading: Reading) -> Grade:
+    return grade(
+        reading.statuses, fail_to_pass=row.fail_to_pass, pass_to_pass=row.pass_to_pass, eval_type=row.eval_type
+    )
+
+
+def _guarded(row: SweBenchRow, run: RunLog, text: str, reading: Reading) -> Reading:
+    """The reading that counts: in a guarded log, one ordered stream, results stand between the markers or nowhere.
+
+    swebench falls back to the whole log, whose first part prints the candidate's own patch and runs its set-up code.
+    """
+    if run.guarded and (reading.outside or (reading.found and not reading.statuses)):
+        return read_log(text, row.log_parser, _context(row), inside_only=True)
+    return reading
+
+
+def _finding(row: SweBenchRow, run: RunLog, reading: Reading, text: str) -> _Finding:
     """Why a log is no resolution. What the candidate did not decide is not measured."""
     if run.proof:
         return _Finding(True, Reason.TAMPERED, run.proof)
@@ -106,7 +127,7 @@ def _environment(row: SweBenchRow, reading: Reading, text: str) -> _Finding | No
         return _Finding(
             False, Reason.NETWORK_NEEDED, f"{line} (the sandbox has no network; --swe-network full gives it one)"
         )
-    line = test_patch_failure(text)
+    line = hidden_tests_failure(text)
     if line and not set(row.fail_to_pass) & set(reading.statuses):
         return _Finding(False, Reason.TEST_PATCH_FAILED, line)
     return None
@@ -141,18 +162,17 @@ def _flags(row: SweBenchRow, apply: ApplyLog, run: RunLog, reading: Reading, gra
     if not reading.found:
         return
     yield from graded.flags
-    if reading.outside:
-        yield "official_differs:results_outside_markers"
-    if test_patch_failure(text):
+    if hidden_tests_failure(text):
         yield "official_differs:test_patch_failed"
     if row.eval_type == "fail_only" and not reading.statuses and reading.exit_status not in (None, 0):
         yield "official_differs:no_result_and_failed"
 
 
-def _official(row: SweBenchRow, text: str, reading: Reading, graded: Grade) -> dict[str, JSON]:
+def _official(row: SweBenchRow, text: str, reading: Reading) -> dict[str, JSON]:
     """The report that swebench 5.0.2 writes for this log, in its own layout."""
     if not reading.found:
         return _official_layout(row, **_infra(text))
+    graded = _grade(row, reading)
     counted = set(graded.unknown)
     buckets = {"FAIL_TO_PASS": graded.fail_to_pass, "PASS_TO_PASS": graded.pass_to_pass}
     status: dict[str, JSON] = {

@@ -13,8 +13,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from pytest_swe.logs.apart import parse_safely
 from pytest_swe.logs.markers import BAD_CODES, END, EXIT, START
-from pytest_swe.logs.official import LogUnparseable, ParserContext, official, parse
+from pytest_swe.logs.official import LogUnparseable, ParserContext, official
 
 Why = Literal["", "bad_code", "no_markers", "nothing_parsed", "parser_failed", "exit_status"]
 
@@ -52,8 +53,11 @@ def text_of(output: bytes) -> str:
     return output.decode("utf-8", "replace").replace("\r\n", "\n").replace("\r", "\n")
 
 
-def read_log(text: str, parser: str, context: ParserContext) -> Reading:
-    """Read ``text`` with the official parser of that name. Raises RowInvalid for an unknown parser."""
+def read_log(text: str, parser: str, context: ParserContext, *, inside_only: bool = False) -> Reading:
+    """Read ``text`` with the official parser of that name. Raises RowInvalid for an unknown parser.
+
+    With ``inside_only`` nothing outside the markers counts: neither results nor signs of a suite that ran.
+    """
     for code in BAD_CODES:
         if code in text:
             return Reading(why="bad_code", detail=code)
@@ -62,15 +66,16 @@ def read_log(text: str, parser: str, context: ParserContext) -> Reading:
     graded = text.split(START, 2)[1].split(END, 1)[0]
     status = _EXIT_STATUS.search(text)
     exit_status = int(status[1]) if status else None
+    whole = graded if inside_only else text
     try:
-        statuses, outside = parse(parser, graded, context), False
-        if not statuses:
-            statuses = parse(parser, text, context)
+        statuses, outside = parse_safely(parser, graded, context), False
+        if not statuses and not inside_only:
+            statuses = parse_safely(parser, whole, context)
             outside = bool(statuses)
     except LogUnparseable as error:
         return Reading(why="parser_failed", detail=str(error), graded=graded, exit_status=exit_status)
     why: Why = ""
-    if not statuses and not official().suite_ran.search(text):
+    if not statuses and not official().suite_ran.search(whole):
         why = "nothing_parsed"
     elif statuses and exit_status not in (None, 0) and not {"FAILED", "ERROR"} & set(statuses.values()):
         why = "exit_status"
@@ -87,7 +92,7 @@ def network_failure(text: str) -> str:
     return _line(text.split(START, 1)[0], _NO_NETWORK)
 
 
-def test_patch_failure(text: str) -> str:
+def hidden_tests_failure(text: str) -> str:
     """The line before the tests that says why the hidden tests did not apply, or empty."""
     before = text.split(START, 1)[0]
     applying = [found.end() for found in _TEST_PATCH.finditer(before)]

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import io
 import os
+import shutil
+import signal
 import subprocess
 import tarfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 from pytest_swe.harness.swebench_driver import COMMAND, Bundle, bundle, read
 from pytest_swe.logs.markers import END, START
@@ -53,18 +56,30 @@ class Bench:
         return read(self.drive(made, timeout), made, name="tests", timeout=timeout)
 
     def drive(self, made: Bundle, timeout: float = 30, env: Mapping[str, str] | None = None) -> ExecResult:
-        subprocess.run(["rm", "-rf", str(self.here)], check=True)
-        self.here.mkdir()
+        shutil.rmtree(self.here, ignore_errors=True)
         with tarfile.open(fileobj=io.BytesIO(made.tar)) as archive:
             archive.extractall(self.here, filter="data")
-        ended = subprocess.run(
-            COMMAND,
+        return self.command(COMMAND, timeout=timeout, env=env)
+
+    def command(self, argv: Sequence[str], *, timeout: float, env: Mapping[str, str] | None = None) -> ExecResult:
+        """Run in the driver's directory; at the time-out everything is killed and what was printed is kept."""
+        started = subprocess.Popen(
+            argv,
             cwd=self.here,
             env={**os.environ, "TESTBED": str(self.tree), "LC_ALL": "C.UTF-8", **(env or {})},
-            capture_output=True,
-            timeout=timeout,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
         )
-        return ExecResult(argv=COMMAND, exit_code=ended.returncode, stdout=ended.stdout, stderr=ended.stderr)
+        timed_out = False
+        try:
+            out, err = started.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            timed_out = True
+            os.killpg(started.pid, signal.SIGKILL)
+            out, err = started.communicate()
+        code = None if timed_out else started.returncode
+        return ExecResult(argv=tuple(argv), exit_code=code, stdout=out, stderr=err, timed_out=timed_out)
 
     def state(self) -> dict[str, tuple[str, bytes]]:
         """Everything in the tree but git's own files: kind with mode, and content."""
@@ -78,6 +93,48 @@ class Bench:
             else:
                 found[name] = (oct(path.stat().st_mode), path.read_bytes() if path.is_file() else b"/")
         return found
+
+
+class BenchSandbox:
+    """What a harness needs of a sandbox, on a bench: one upload and one command in a real shell."""
+
+    id = "bench"
+    attach: tuple[str, ...] = ()
+
+    def __init__(self, bench: Bench) -> None:
+        self._bench = bench
+        self.calls: list[str] = []
+
+    def upload(self, tar: BinaryIO, path: str) -> None:
+        self.calls.append(f"upload {path}")
+        shutil.rmtree(self._bench.here, ignore_errors=True)
+        with tarfile.open(fileobj=tar) as archive:
+            archive.extractall(self._bench.here, filter="data")
+
+    def exec(
+        self,
+        argv: Sequence[str],
+        *,
+        cwd: str | None = None,
+        env: Mapping[str, str] | None = None,
+        user: str | None = None,
+        stdin: bytes = b"",
+        timeout: float,
+    ) -> ExecResult:
+        self.calls.append(f"exec {' '.join(argv)}")
+        return self._bench.command(argv, timeout=timeout)
+
+    def read_file(self, path: str) -> bytes:
+        raise NotImplementedError
+
+    def write_file(self, path: str, data: bytes) -> None:
+        raise NotImplementedError
+
+    def download(self, path: str) -> bytes:
+        raise NotImplementedError
+
+    def close(self) -> None:
+        pass
 
 
 def make_bench(folder: Path) -> Bench:

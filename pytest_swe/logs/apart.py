@@ -1,0 +1,66 @@
+"""Official parsers in a process of their own, for logs on which they may not end.
+
+A candidate chooses what its log looks like, and some parsers' patterns take cubic time: 20 kB of ``1) `` lines keep
+swebench's eslint parser busy for longer than anyone waits, and nothing interrupts a pattern in the process that runs
+it. So what is not small and plain is parsed in a child that is killed when its time is over.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+from dataclasses import asdict
+
+from pytest_swe.logs.official import LogUnparseable, ParserContext, check_parser, parse
+
+#: Seconds that a child has. The largest real log known (2.6 MB) takes less than one.
+SECONDS = 60.0
+#: Characters of a text, and of its longest line, that every parser but those of `_SLOW` reads in a second or two.
+_PLAIN_TEXT = 128 * 1024
+_PLAIN_LINE = 1000
+_SLOW = frozenset({"parse_log_eslint", "parse_log_p5js"})
+
+
+def parse_safely(name: str, text: str, context: ParserContext, *, seconds: float = SECONDS) -> dict[str, str]:
+    """As `official.parse`; LogUnparseable also when the parser does not end within ``seconds``."""
+    if name not in _SLOW and len(text) <= _PLAIN_TEXT and max(map(len, text.split("\n"))) <= _PLAIN_LINE:
+        return parse(name, text, context)
+    check_parser(name)
+    request = json.dumps({"name": name, "text": text, "context": asdict(context)}).encode()
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    try:
+        ended = subprocess.run(
+            [sys.executable, "-m", "pytest_swe.logs.apart"],
+            input=request,
+            capture_output=True,
+            timeout=seconds,
+            env=environment,
+        )
+    except subprocess.TimeoutExpired:
+        raise LogUnparseable(f"{name} did not end within {seconds:g} seconds on this log") from None
+    try:
+        answer = json.loads(ended.stdout)
+    except ValueError:
+        raise LogUnparseable(f"{name} ended with status {ended.returncode} on this log") from None
+    if "error" in answer:
+        raise LogUnparseable(answer["error"])
+    return {str(test): str(status) for test, status in answer["statuses"].items()}
+
+
+def main() -> None:
+    """Answer one request from stdin on stdout, both JSON."""
+    request = json.load(sys.stdin)
+    # Some parsers print warnings.
+    with contextlib.redirect_stdout(sys.stderr):
+        try:
+            answer = {"statuses": parse(request["name"], request["text"], ParserContext(**request["context"]))}
+        except LogUnparseable as error:
+            answer = {"error": str(error)}
+    json.dump(answer, sys.stdout)
+
+
+if __name__ == "__main__":
+    main()

@@ -14,9 +14,9 @@ from pytest_swe.errors import SweError
 from pytest_swe.header import header
 from pytest_swe.item import SweItem
 from pytest_swe.planning import Planned
+from pytest_swe.remarks import remarks
 from pytest_swe.report.run_report import run_report, write_run_report
 from pytest_swe.report.summary import ModelSummary, as_json, summarise
-from pytest_swe.remarks import remarks
 from pytest_swe.rewards_file import RewardsFile
 from pytest_swe.run import Run
 from pytest_swe.run_files import link_for_swebench, run_json, write_json

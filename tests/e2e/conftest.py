@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import subprocess
 import sys
@@ -54,3 +55,13 @@ def expected() -> dict[str, dict[str, dict[str, str | None]]]:
     """What the quickstart's rows and predictions must give."""
     found: dict[str, dict[str, dict[str, str | None]]] = json.loads((QUICKSTART / "expected.json").read_text())
     return found
+
+
+@pytest.fixture(scope="session")
+def images(test_image: str) -> None:
+    spec = importlib.util.spec_from_file_location("quickstart_build", QUICKSTART / "build.py")
+    assert spec is not None
+    assert spec.loader is not None
+    build = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(build)
+    assert build.main(["--base", test_image]) == 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import subprocess
 import sys
@@ -23,16 +22,6 @@ Expected = dict[str, dict[str, dict[str, str | None]]]
 def on_local(tmp_path_factory: pytest.TempPathFactory) -> Finished:
     place = tmp_path_factory.mktemp("local")
     return run_plugin(place, QUICKSTART, "--swe-preds", SOURCES, "--swe-provider", "local", "-n2")
-
-
-@pytest.fixture(scope="session")
-def images(test_image: str) -> None:
-    spec = importlib.util.spec_from_file_location("quickstart_build", QUICKSTART / "build.py")
-    assert spec is not None
-    assert spec.loader is not None
-    build = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(build)
-    assert build.main(["--base", test_image]) == 0
 
 
 @pytest.fixture(scope="session")

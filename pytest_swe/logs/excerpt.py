@@ -32,7 +32,7 @@ def excerpt(text: str, test: str = "") -> str:
     chosen = block or list(_summary(lines, test)) or lines
     while chosen and not chosen[-1].strip():
         chosen.pop()
-    return "\n".join(line.rstrip()[:MAX_WIDTH] for line in chosen[-MAX_LINES:])
+    return "\n".join(line.rstrip()[:MAX_WIDTH] for line in chosen[-MAX_LINES:]).lstrip("\n")
 
 
 def _names(test: str) -> Iterator[str]:

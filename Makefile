@@ -33,7 +33,7 @@ demo: $(if $(wildcard $(DEV_READY)),$(DEV_READY),$(USER_READY))
 install: $(DEV_READY)
 
 test: install lint images
-	$(BIN)/pytest $(ARGS)
+	$(BIN)/pytest -n 2 --dist worksteal $(ARGS)
 
 lint: install
 	$(BIN)/ruff check

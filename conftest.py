@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import subprocess
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--require-engine",
         action="store_true",
-        help="fail, do not deselect, when no Docker engine answers (CI)",
+        help="fail, do not deselect, what cannot run here for want of a Docker engine or of data (CI)",
     )
 
 
@@ -42,28 +43,37 @@ def why_no_data() -> str:
     return "" if DATA.is_dir() else f"no data at {DATA} (PYTEST_SWE_DATA names another place)"
 
 
+WHY_NOT: Mapping[str, Callable[[], str]] = {"docker": why_no_docker, "shared_data": why_no_data}
+
+
+def must_run_all(config: pytest.Config) -> bool:
+    return bool(os.environ.get("CI")) or bool(config.getoption("--require-engine"))
+
+
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    if must_run_all(config):
+        return []
+    reasons = {marker: why_not() for marker, why_not in WHY_NOT.items()}
+    return [f"tests marked {marker} are deselected: {why}" for marker, why in reasons.items() if why]
+
+
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect, with one line, what cannot run here; in CI that is an error instead."""
-    strict = bool(os.environ.get("CI")) or config.getoption("--require-engine")
-    gone: list[pytest.Item] = []
-    for marker, why_not in (("docker", why_no_docker), ("shared_data", why_no_data)):
-        marked = [item for item in items if item.get_closest_marker(marker)]
-        if not marked or not (why := why_not()):
-            continue
-        if strict:
-            raise pytest.UsageError(f"{len(marked)} tests cannot run: {why}")
-        config.stash.setdefault(NOTES, []).append(f"{len(marked)} tests deselected: {why}")
-        gone += marked
+    """Deselect what cannot run here; the header says why."""
+    if must_run_all(config):
+        return
+    lacking = {marker for marker, why_not in WHY_NOT.items() if why_not()}
+    gone = [item for item in items if any(item.get_closest_marker(marker) for marker in lacking)]
     if gone:
         config.hook.pytest_deselected(items=gone)
         items[:] = [item for item in items if item not in set(gone)]
 
 
-NOTES = pytest.StashKey[list[str]]()
-
-
-def pytest_report_collectionfinish(config: pytest.Config) -> list[str]:
-    return config.stash.get(NOTES, [])
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Where all must run, a test that cannot is a failure, never a skip."""
+    for marker, why_not in WHY_NOT.items():
+        if item.get_closest_marker(marker) and (why := why_not()):
+            pytest.fail(f"cannot run here: {why}", pytrace=False)
 
 
 @pytest.fixture(scope="session")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pytest_swe import defaults, fixtures
-from pytest_swe.collection import REPO_FILE, CollectionPlugin, host_code_in, is_task_repository
+from pytest_swe.collection import REPO_FILE, TASK_FILE, CollectionPlugin, file_of, host_code_in
 from pytest_swe.dataset.source import dataset_path, looks_like_dataset
 from pytest_swe.errors import SweError
 from pytest_swe.item_reports import ItemReportsPlugin
@@ -45,14 +45,12 @@ def find_datasets(
 
 
 def _file_of(path: Path) -> Path:
-    """The file that stands for a data set; a task repository is refused when pytest would run something of it."""
-    root = path if path.is_dir() else path.parent if path.name == REPO_FILE else None
-    if root is not None and is_task_repository(root):
-        code = host_code_in(root)
-        if code is not None:
-            raise pytest.UsageError(f"{code}: a data set must not bring code that runs on the host; remove the file")
-        return (root / REPO_FILE).resolve()
-    return path.resolve()
+    """The file that stands for a data set; a directory is refused when pytest would run something of it."""
+    directory = path if path.is_dir() else path.parent if path.name in (REPO_FILE, TASK_FILE) else None
+    code = host_code_in(directory) if directory is not None else None
+    if code is not None:
+        raise pytest.UsageError(f"{code}: a data set must not bring code that runs on the host; remove the file")
+    return file_of(path)
 
 
 def activate(config: pytest.Config, datasets: Sequence[Path]) -> None:

@@ -17,6 +17,7 @@ from pytest_swe.run import RUN
 
 #: The file that a task repository is named by; it stands for the directory in node ids.
 REPO_FILE = "sweb.yaml"
+TASK_FILE = "task.yaml"
 
 #: What pytest would import or obey in a directory that it is given.
 HOST_CODE = ("conftest.py", "pytest.ini", "pytest.toml", ".pytest.ini", ".pytest.toml", "tox.ini", "setup.cfg")
@@ -40,15 +41,22 @@ class DatasetFile(pytest.Module):
 
 
 class TaskRepository(pytest.Directory):
-    """A task repository: its rows are collected from its ``sweb.yaml``; no directory below is looked at."""
+    """A task repository, or one task of it: collected from the file that stands for it, nothing below is looked at."""
 
     def collect(self) -> Iterable[pytest.Item | pytest.Collector]:
-        yield DatasetFile.from_parent(self, path=self.path / REPO_FILE)
+        yield DatasetFile.from_parent(self, path=file_of(self.path))
 
 
 def is_task_repository(path: Path) -> bool:
     """Whether ``path`` is the root of a task repository; two look-ups on disk."""
     return os.path.isfile(path / REPO_FILE) and os.path.isdir(path / "tasks")
+
+
+def file_of(path: Path) -> Path:
+    """The file that stands for a data set in node ids: of a directory its ``sweb.yaml`` or ``task.yaml``."""
+    if not path.is_dir():
+        return path.resolve()
+    return (path / (REPO_FILE if is_task_repository(path) else TASK_FILE)).resolve()
 
 
 def host_code_in(root: Path) -> Path | None:
@@ -69,7 +77,7 @@ class CollectionPlugin:
         self._files = frozenset(datasets)
 
     def pytest_collect_directory(self, path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-        if (path / REPO_FILE).resolve() in self._files and is_task_repository(path):
+        if file_of(path) in self._files:
             repository: TaskRepository = TaskRepository.from_parent(parent, path=path)
             return repository
         return None

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from pytest_swe import registry
+from pytest_swe.collection import TASK_FILE
 from pytest_swe.dataset.source import Dataset, open_dataset
 from pytest_swe.errors import Unsupported
 from pytest_swe.families import harness_for
@@ -18,7 +19,8 @@ from pytest_swe.sandbox.base import SandboxProvider
 
 @pytest.hookimpl(trylast=True)
 def pytest_swe_read_dataset(config: pytest.Config, path: Path) -> Dataset:
-    return open_dataset(str(path), split=config.stash[RUN].settings.split)
+    source = path.parent if path.name == TASK_FILE else path
+    return open_dataset(str(source), split=config.stash[RUN].settings.split)
 
 
 @pytest.hookimpl(trylast=True)

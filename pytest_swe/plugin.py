@@ -69,7 +69,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def _may_be_dataset(path: Path) -> bool:
-    return path.name.endswith(SUFFIXES) or (path / "sweb.yaml").is_file()
+    return path.name.endswith(SUFFIXES) or (path / "sweb.yaml").is_file() or (path / "task.yaml").is_file()
 
 
 __all__: Sequence[str] = ()

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import cast
@@ -111,7 +111,11 @@ class Run:
         )
         if found is None:
             raise RowInvalid("not a data set in a known format", path=path)
-        return found if isinstance(found, Dataset) else dataset_of_rows(path, found)
+        dataset = found if isinstance(found, Dataset) else dataset_of_rows(path, found)
+        twins = [other for other in self.paths if other != path and other.stem == path.stem]
+        if twins:  # lines are keyed by the name, so two data sets must not share it
+            dataset = replace(dataset, name=os.path.relpath(path, self.config.rootpath))
+        return dataset
 
     def _selection(self) -> Selection:
         settings = self.settings

@@ -128,6 +128,28 @@ def test_a_data_set_of_another_project_brings_that_projects_conftest_first(proje
     assert project.statuses == {"a-1": ("resolved", "")}
 
 
+def test_one_task_of_a_repository_can_be_named(project: Project) -> None:
+    for name in ("a__b-1", "a__b-2"):
+        task = project.path / "data" / "tasks" / name
+        task.mkdir(parents=True)
+        (task / "task.yaml").write_text(f"instance_id: {name}\nrepo: a/b\nplay: resolved\n")
+        for file in ("problem_statement.md", "gold.patch", "test.patch", "eval.sh"):
+            (task / file).write_text("x\n")
+        (task / "tests.json").write_text('{"FAIL_TO_PASS": ["a"], "PASS_TO_PASS": []}')
+    (project.path / "data" / "sweb.yaml").write_text("datasets: [x]\nsplits: [test]\n")
+    result = project.run("data/tasks/a__b-2", "--swe-preds", "gold", "-n2")
+    assert list(project.statuses) == ["a__b-2"], result.stdout.str()
+
+
+def test_two_data_sets_of_one_name_keep_their_lines_apart(project: Project) -> None:
+    (project.path / "one").mkdir()
+    (project.path / "two").mkdir()
+    first = project.rows({"a-1": "resolved"}, "one/toy.jsonl")
+    second = project.rows({"a-1": "unresolved"}, "two/toy.jsonl")
+    project.run(first, second, "--swe-preds", "gold", "-n2")
+    assert sorted(line["status"] for line in project.rewards) == ["resolved", "unresolved"]
+
+
 def test_several_models_have_their_name_on_the_item(project: Project) -> None:
     data = project.rows({"a-1": "resolved", "b-1": "resolved"})
     project.preds({"a-1": "p\n", "b-1": "p\n"}, "one.jsonl", "team/one")

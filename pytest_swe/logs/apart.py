@@ -50,15 +50,19 @@ def parse_safely(name: str, text: str, context: ParserContext, *, seconds: float
     return {str(test): str(status) for test, status in answer["statuses"].items()}
 
 
+def _answer(name: str, text: str, context: ParserContext) -> dict[str, object]:
+    try:
+        return {"statuses": parse(name, text, context)}
+    except LogUnparseable as error:
+        return {"error": str(error)}
+
+
 def main() -> None:
     """Answer one request from stdin on stdout, both JSON."""
     request = json.load(sys.stdin)
     # Some parsers print warnings.
     with contextlib.redirect_stdout(sys.stderr):
-        try:
-            answer = {"statuses": parse(request["name"], request["text"], ParserContext(**request["context"]))}
-        except LogUnparseable as error:
-            answer = {"error": str(error)}
+        answer = _answer(request["name"], request["text"], ParserContext(**request["context"]))
     json.dump(answer, sys.stdout)
 
 

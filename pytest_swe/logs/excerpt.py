@@ -7,6 +7,8 @@ from collections.abc import Iterator
 
 MAX_LINES = 12
 MAX_WIDTH = 240
+#: Characters that are looked at, from the end: tracebacks stand there, and a log may have 48 MiB.
+_LOOKED_AT = 4_000_000
 
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -26,7 +28,7 @@ def excerpt(text: str, test: str = "") -> str:
 
     Known are the blocks of pytest, sympy and unittest. At most `MAX_LINES` lines, each of at most `MAX_WIDTH`.
     """
-    lines = plain(text).split("\n")
+    lines = plain(text[-_LOOKED_AT:]).split("\n")
     names = frozenset(_names(test))
     block = _block(lines, names) if names else []
     chosen = block or list(_summary(lines, test)) or lines

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -238,3 +240,12 @@ def test_any_log_gives_a_report_that_can_be_graded_again(
 @given(lines=st.permutations(["PASSED t.py::new", "PASSED t.py::old", "SKIPPED t.py::skips", "noise", ""]))
 def test_the_order_of_results_does_not_matter(lines: list[str]) -> None:
     assert graded(log_of("\n".join(lines) + "\n")).resolved
+
+
+def test_every_difference_is_documented() -> None:
+    root = Path(__file__).parents[2]
+    sources = [path.read_text() for path in (root / "pytest_swe").rglob("*.py")]
+    flags = {flag for source in sources for flag in re.findall(r"official_differs:[a-z_]+", source)}
+    documented = set(re.findall(r"`(official_differs:[a-z_]+)`", (root / "docs" / "parity.md").read_text()))
+    assert flags == documented
+    assert len(flags) == 6

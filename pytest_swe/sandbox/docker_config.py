@@ -61,6 +61,9 @@ def container_config(spec: SandboxSpec, labels: Mapping[str, str]) -> dict[str, 
         "CapDrop": ["ALL"],
         "CapAdd": [*sorted(capabilities)],
         "SecurityOpt": ["no-new-privileges"],
+        # The engine's own defaults may be an init, which ends by a ``kill -9 -1`` inside, and a log without end.
+        "Init": False,
+        "LogConfig": {"Type": "json-file", "Config": {"max-size": "64k", "max-file": "1"}},
     }
     if spec.network == "none":
         host["ExtraHosts"] = [f"{HOSTNAME}:127.0.0.1"]

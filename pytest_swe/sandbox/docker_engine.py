@@ -35,8 +35,7 @@ log = logging.getLogger(__name__)
 PULL_SILENCE = 600
 
 # Go's os.FileMode, as the engine reports it: https://pkg.go.dev/io/fs#FileMode
-_MODE_DIRECTORY = 1 << 31
-_MODE_NOT_REGULAR = _MODE_DIRECTORY | 1 << 27 | 1 << 26 | 1 << 25 | 1 << 24 | 1 << 21 | 1 << 19
+_MODE_NOT_REGULAR = 1 << 31 | 1 << 27 | 1 << 26 | 1 << 25 | 1 << 24 | 1 << 21 | 1 << 19
 
 
 class Refused(Exception):
@@ -64,10 +63,6 @@ class PathStat:
     mode: int
     size: int
     target: str
-
-    @property
-    def is_directory(self) -> bool:
-        return bool(self.mode & _MODE_DIRECTORY)
 
     @property
     def is_file(self) -> bool:
@@ -118,8 +113,7 @@ class Engine:
             with _answering():
                 self._api.remove_container(container, v=True, force=True)
         except Refused as refusal:
-            # 404: gone; 409: somebody else's removal is under way.
-            if refusal.status not in (404, 409):
+            if refusal.status != 404 and "already in progress" not in str(refusal):
                 log.warning("container %s is left behind: %s", container, refusal)
             return False
         except EngineUnavailable as lost:
@@ -164,8 +158,10 @@ class Engine:
         return [dict(zip(keys, row, strict=False)) for row in found["Processes"] or ()]
 
     def exec_create(
-        self, container: str, argv: Sequence[str], *, env: Mapping[str, str], user: str, cwd: str | None, stdin: bool
+        self, container: str, argv: Sequence[str], *, env: Mapping[str, str], user: str, cwd: str, stdin: bool
     ) -> str:
+        if stdin and self._api.base_url.startswith("https:"):
+            raise Unsupported("stdin: a TLS connection to the engine cannot be ended in one direction alone")
         with _answering():
             made = self._api.exec_create(
                 container, list(argv), environment=dict(env), user=user, workdir=cwd, stdin=stdin
@@ -173,7 +169,7 @@ class Engine:
         return str(made["Id"])
 
     @contextmanager
-    def exec_start(self, exec_id: str, *, stdin: bool) -> Iterator[tuple[socket.socket, bytes]]:
+    def exec_start(self, exec_id: str) -> Iterator[tuple[socket.socket, bytes]]:
         """The connection of a started exec, not blocking, and the bytes of it that came with the answer's headers."""
         headers = {"Connection": "Upgrade", "Upgrade": "tcp"}
         with _answering():
@@ -182,8 +178,6 @@ class Engine:
         with response:
             reader = cast("io.BufferedReader", attrgetter("_fp.fp")(response.raw))
             connection = cast("socket.socket", attrgetter("raw._sock")(reader))
-            if stdin and isinstance(connection, ssl.SSLSocket):
-                raise Unsupported("stdin: a TLS connection to the engine cannot be closed in one direction")
             connection.setblocking(False)
             yield connection, _buffered(reader)
 
@@ -218,18 +212,23 @@ class Engine:
     def pull(self, image: str, platform: str | None) -> None:
         repository, tag = docker.utils.parse_repository_tag(image)
         params = {"fromImage": repository, "tag": tag or "latest"} | ({"platform": platform} if platform else {})
-        registry, _ = docker.auth.resolve_repository_name(repository)
+        headers, timeout = self._credentials(repository), (ANSWER, PULL_SILENCE)
         with _answering():
-            auth = docker.auth.get_config_header(self._api, registry)
-            headers = {"X-Registry-Auth": auth} if auth else {}
-            url, timeout = self._url("images/create"), (ANSWER, PULL_SILENCE)
-            with _checked(
-                self._api.post(url, params=params, headers=headers, stream=True, timeout=timeout)
-            ) as response:
-                for line in response.iter_lines():
+            url = self._url("images/create")
+            with _checked(self._api.post(url, params=params, headers=headers, stream=True, timeout=timeout)) as answer:
+                for line in answer.iter_lines():
                     error = json.loads(line).get("error") if line else None
                     if error:
                         raise Refused(0, _one_line(str(error)))
+
+    def _credentials(self, repository: str) -> dict[str, bytes]:
+        """The header for the image's registry, from the user's Docker configuration."""
+        try:
+            registry, _ = docker.auth.resolve_repository_name(repository)
+            header = docker.auth.get_config_header(self._api, registry)
+        except docker.errors.DockerException as failure:
+            raise Refused(0, _one_line(str(failure))) from failure
+        return {"X-Registry-Auth": header} if header else {}
 
     def _url(self, path: str) -> str:
         return f"{self._api.base_url}/v{self._api.api_version}/{path}"

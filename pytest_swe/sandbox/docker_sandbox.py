@@ -43,6 +43,10 @@ UNREACHABLE = ("/proc", "/sys", "/dev")
 #: The exit status of a process that SIGKILL ended.
 KILLED = 137
 
+#: Exit statuses that the engine gives to a command of a sandbox which is dying, killed or not even started:
+#: "cannot exec in a stopped container", "error executing setns process" and more came with 126.
+SUSPECT = (126, 127, 128, KILLED)
+
 #: What the engine says of a file, and what it means; its own messages name paths of its host.
 FILE_FAULTS = (
     "not a directory",
@@ -92,8 +96,8 @@ class DockerSandbox:
             started = time.monotonic()
             feed = Demultiplexer(stdout, stderr).feed
             code, seconds = self._run(exec_id, stdin, feed, started, timeout)
-            if code == KILLED and self._is_over():
-                raise Refused(0, "the command was killed")
+            if code in SUSPECT and self._is_over():
+                raise Refused(0, f"a command ended with status {code}")
             return ExecResult(
                 argv=command,
                 exit_code=code,
@@ -147,7 +151,7 @@ class DockerSandbox:
     ) -> tuple[int | None, float]:
         """Exit status, None at the time-out, and seconds taken."""
         code = None
-        with self._engine.exec_start(exec_id, stdin=bool(stdin)) as (connection, first):
+        with self._engine.exec_start(exec_id) as (connection, first):
             feed(first)
             if pump(connection, stdin, feed, started + timeout):
                 code = self._exit_code(exec_id, started + timeout)
@@ -185,7 +189,7 @@ class DockerSandbox:
         """Exit status of a line of shell, None when it did not end in time."""
         argv = ["/bin/sh", "-c", script]
         exec_id = self._engine.exec_create(self.id, argv, env={}, user="0", cwd="/", stdin=False)
-        with self._engine.exec_start(exec_id, stdin=False) as (connection, _):
+        with self._engine.exec_start(exec_id) as (connection, _):
             ended = pump(connection, b"", lambda _: None, deadline)
         return self._exit_code(exec_id, deadline) if ended else None
 

@@ -18,7 +18,7 @@ import pytest
 from pytest_swe.errors import OutOfMemory, SandboxFileError, SandboxLost, SandboxStartFailed
 from pytest_swe.model import SandboxSpec
 from pytest_swe.sandbox import docker_sandbox
-from pytest_swe.sandbox.base import Sandbox
+from pytest_swe.sandbox.base import Sandbox, SandboxProvider
 from pytest_swe.sandbox.docker import DockerProvider
 from pytest_swe.testing.conformance import *  # noqa: F403
 from pytest_swe.testing.conformance.fixtures import SOON, Acquire, KillFromOutside, new_labels, shell
@@ -41,6 +41,8 @@ def engine() -> Iterator[docker.APIClient]:
 @pytest.fixture(scope="module")
 def provider() -> Iterator[DockerProvider]:
     made = DockerProvider(pull=False)
+    of_the_contract: SandboxProvider = made
+    assert of_the_contract.name == "docker"
     yield made
     made.close()
 
@@ -189,9 +191,14 @@ def test_volumes_go_with_the_sandbox(acquire: Acquire, engine: docker.APIClient,
 
 
 def test_out_of_memory_is_proved_by_the_engine(acquire: Acquire) -> None:
-    """The first process is made the kernel's first choice: then it is the sandbox that died for memory."""
+    """The first process is made the kernel's first choice among many small ones: the sandbox dies for memory."""
     made = acquire(memory_mb=32)
-    script = "echo 1000 > /proc/1/oom_score_adj; dd if=/dev/zero of=/dev/null bs=268435456 count=1; sleep 60"
+    script = """
+        echo 1000 > /proc/1/oom_score_adj
+        i=0
+        while [ $i -lt 12 ]; do ( (head -c 4000000 /dev/zero; sleep 60) | tail ) & i=$((i+1)); done
+        wait
+    """
     with pytest.raises(OutOfMemory):
         made.exec(["sh", "-c", script], timeout=SOON)
     with pytest.raises(OutOfMemory):

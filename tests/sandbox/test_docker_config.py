@@ -30,6 +30,12 @@ def test_limits() -> None:
     assert host["Memory"] == host["MemorySwap"] == 512 * 1024 * 1024
 
 
+def test_an_engines_defaults_do_not_come_in() -> None:
+    host = host_config()
+    assert host["Init"] is False
+    assert host["LogConfig"] == {"Type": "json-file", "Config": {"max-size": "64k", "max-file": "1"}}
+
+
 @pytest.mark.parametrize(("network", "mode"), [("none", "none"), ("full", "bridge")])
 def test_network(network: str, mode: str) -> None:
     assert host_config(network=network)["NetworkMode"] == mode

@@ -61,6 +61,16 @@ def test_a_sandbox_ends_at_its_deadline(acquire: Acquire) -> None:
         made.exec(["true"], timeout=SOON)
 
 
+def test_commands_up_to_the_deadline_are_whole_or_lost(acquire: Acquire) -> None:
+    """One that a dying sandbox kills, or does not start, must not look like one that failed."""
+    made = acquire(seconds=1)
+    patience = time.monotonic() + SOON
+    with pytest.raises(SandboxLost):
+        while time.monotonic() < patience:
+            result = made.exec(["true"], timeout=SOON)
+            assert (result.exit_code, result.timed_out) == (0, False), result
+
+
 @pytest.mark.usefixtures("isolated")
 def test_killing_everything_inside_does_not_end_it(acquire: Acquire) -> None:
     """What is inside is the candidate's to kill, and it must not gain an environment error by that."""

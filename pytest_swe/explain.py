@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from pytest_swe.model import Reason
-from pytest_swe.reward import Outcome, Tests
+from pytest_swe.reward import Outcome, RequiredTests
 
 #: Lines of the failing test's traceback that are shown, and ids of broken tests.
 EXCERPT_LINES = 10
@@ -54,7 +54,7 @@ def _lines(outcome: Outcome, logs: str) -> Iterator[str]:
         yield f"  log: {logs}"
 
 
-def _counted(tests: Tests) -> bool:
+def _counted(tests: RequiredTests) -> bool:
     return any((tests.fail_to_pass.success, tests.fail_to_pass.failure, tests.pass_to_pass.success))
 
 

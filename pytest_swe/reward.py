@@ -77,10 +77,8 @@ class Counts(_Part):
     failure: int = 0
 
 
-class Tests(_Part):
+class RequiredTests(_Part):
     """Required tests, counted, with the first ids that did not come out as required."""
-
-    __test__ = False
 
     fail_to_pass: Counts = Counts()
     pass_to_pass: Counts = Counts()
@@ -132,7 +130,7 @@ class Reward(_Part):
     network: str = ""
     limits: Limits | None = None
     apply: Apply | None = None
-    tests: Tests | None = None
+    tests: RequiredTests | None = None
     flags: tuple[str, ...] = ()
     attempts: tuple[Attempt, ...] = ()
     reruns: int = 0
@@ -216,12 +214,12 @@ def apply_of(log: EvalLog | None) -> Apply | None:
     )
 
 
-def tests_of(report: Report | None) -> Tests | None:
+def tests_of(report: Report | None) -> RequiredTests | None:
     """Counts of the required tests, for the line; None when none were measured."""
     if report is None or not report.measured:
         return None
     failed = report.fail_to_pass.failure + report.pass_to_pass.failure
-    return Tests(
+    return RequiredTests(
         fail_to_pass=_counts(report.fail_to_pass),
         pass_to_pass=_counts(report.pass_to_pass),
         failed=failed[:LISTED_FAILURES],

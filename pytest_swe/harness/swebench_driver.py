@@ -50,6 +50,7 @@ def bundle(eval_script: str, test_patch: str, patch: bytes | None, nonce: str) -
     tests = [file.raw for file in hidden.files if file.kind != "deleted"]
     files = {
         "driver.sh": importlib.resources.files("pytest_swe.harness").joinpath("driver.sh").read_bytes(),
+        "candidate": b"none" if patch is None else b"patch",
         "eval.sh": patch_bytes(mark(eval_script, nonce, before=_BEFORE, after=_AFTER)),
         "tests": _listed(name for name in dict.fromkeys(tests) if is_inside(name)),
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import io
 import os
 import shutil
 import subprocess
@@ -10,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from driver_bench import FILES, NONCE, SCRIPT, Bench, make_bench
+from driver_bench import FILES, NONCE, SCRIPT, Bench, BenchSandbox, make_bench
 
 from pytest_swe.errors import DiskFull, HarnessError
 from pytest_swe.harness.swebench_driver import COMMAND, bundle, phases, read
@@ -262,6 +263,18 @@ def test_an_unpatched_tree_is_evaluated(bench: Bench) -> None:
     assert (log.apply.outcome, log.run.test_exit_code, log.run.guarded) == ("none", 0, True)
     assert b"five" in log.run.output
     assert bench.state() == before
+
+
+def test_what_an_earlier_evaluation_left_does_not_count(bench: Bench) -> None:
+    """The control after a candidate, in the same sandbox: no patch is applied, no second status is found."""
+    sandbox = BenchSandbox(bench)
+    for patch in (edit_bytes(), None):
+        made = bundle(SCRIPT % "cat a.py", HIDDEN % ("hidden", "echo 1"), patch, NONCE)
+        sandbox.upload(io.BytesIO(made.tar), "/pytest-swe")
+        log = read(sandbox.exec(COMMAND, timeout=30), made, name="tests", timeout=30)
+        bench.git("checkout", "--quiet", "--", ".")
+        assert log.run is not None
+        assert (log.run.proof, log.run.test_exit_code, b"\n5\n" in log.run.output) == ("", 0, patch is not None)
 
 
 def test_one_ordered_stream_without_the_channel_of_the_facts(bench: Bench) -> None:

@@ -5,10 +5,10 @@
 #                     stderr: facts, one "swe-fact <key> <value>" a line; every child has its stderr on stdout
 #   driver.sh hash    digests of the hidden tests; the eval script asks before and after the tests
 #
-# Beside it stand: eval.sh; candidate (patch, or none: the unpatched tree is evaluated); patch.diff; and lists of paths,
-# NUL-terminated: names (all that the patch names), added (what it adds), hidden (what the patch and the test patch both name), all
-# three with ./ before them; checks (there|gone|changed|mode and a path, in turns); tests (what the test patch leaves);
-# outside (what it names outside the tree or in .git).
+# Beside it stand: eval.sh; candidate ("patch", or "none": the unpatched tree is evaluated); patch.diff; and lists of
+# paths, NUL-terminated: names (all that the patch names), added (what it adds), hidden (what the patch and the test
+# patch both name), all three with ./ before them; checks (there|gone|changed|mode and a path, in turns); tests (what the
+# test patch leaves); outside (what the patch names outside the tree or in .git).
 
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
@@ -179,9 +179,12 @@ for tool in git tar base64 xargs; do
 done
 # What an earlier evaluation in the same sandbox left is no fact about this one.
 rm -rf -- "$here"/{before,home,index,present,files,directories,back,apply.log,status,tests.before,tests.after}
-if [ "$(cat "$here/candidate")" = none ]; then
-  fact apply none
-elif ! (LC_ALL=C apply); then
-  exit 0
-fi
+case $(cat "$here/candidate") in
+  none) fact apply none ;;
+  patch) (LC_ALL=C apply) || exit 0 ;;
+  *)
+    fact problem "the upload is not whole"
+    exit 1
+    ;;
+esac
 evaluate

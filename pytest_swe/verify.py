@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 from pathlib import Path
+from typing import TypedDict, Unpack
 
 from pytest_swe import registry
 from pytest_swe.encoding import patch_bytes
@@ -63,35 +64,23 @@ def verify_task(
     return outcome.reward.model_copy(update={"logs": str(place)})
 
 
-async def averify_task(
-    row: Row,
-    patch: bytes | str | None,
-    *,
-    provider: str | SandboxProvider = "docker",
-    harness: str | None = None,
-    model: str = "",
-    network: Network | None = None,
-    timeout: float | None = None,
-    cpus: float | None = None,
-    memory_mb: int | None = None,
-    log_dir: Path | str | None = None,
-    policy: Policy | None = None,
-) -> Reward:
+class VerifyOptions(TypedDict, total=False):
+    """The keyword arguments of `verify_task`."""
+
+    provider: str | SandboxProvider
+    harness: str | None
+    model: str
+    network: Network | None
+    timeout: float | None
+    cpus: float | None
+    memory_mb: int | None
+    log_dir: Path | str | None
+    policy: Policy | None
+
+
+async def averify_task(row: Row, patch: bytes | str | None, **options: Unpack[VerifyOptions]) -> Reward:
     """`verify_task` in a thread, for an event loop."""
-    return await asyncio.to_thread(
-        verify_task,
-        row,
-        patch,
-        provider=provider,
-        harness=harness,
-        model=model,
-        network=network,
-        timeout=timeout,
-        cpus=cpus,
-        memory_mb=memory_mb,
-        log_dir=log_dir,
-        policy=policy,
-    )
+    return await asyncio.to_thread(verify_task, row, patch, **options)
 
 
 def regrade_log(row: Row, patch: bytes | str | None, log: bytes, *, harness: str | None = None) -> Report:

@@ -6,6 +6,7 @@ that whoever waits for it can be interrupted and `Job.cancel` can end it at once
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -32,6 +33,8 @@ from pytest_swe.reward import (
     verdict_of_report,
 )
 from pytest_swe.sandbox.base import Sandbox, SandboxProvider
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +90,8 @@ class Job:
         self._acquire_error: BaseException | None = None
         self._outcome: Outcome | None = None
         self._thread: threading.Thread | None = None
-        self._lock = threading.Lock()
+        # Reentrant: a signal handler may cancel in the middle of a cancel.
+        self._lock = threading.RLock()
 
     # -- for whoever waits -------------------------------------------------------------------------------------------
 
@@ -118,10 +122,8 @@ class Job:
         """End the work now; its sandbox is closed, no outcome is made. Idempotent."""
         self._cancelled.set()
         self._go.set()
-        with self._lock:
-            sandbox = self.sandbox
-        if sandbox is not None and not self._done.is_set():
-            sandbox.close()
+        if not self._done.is_set():
+            self._close_sandbox()
 
     @property
     def ended(self) -> bool:
@@ -144,10 +146,13 @@ class Job:
             else:
                 self._first_acquire()
                 _wait(self._go)
+                self._check_cancelled()
                 attempts = self._attempts()
             kept = self._policy.keep(attempts[-1].verdict) and self.sandbox is not None
             self._outcome = self._outcome_of(attempts, kept)
-        except Exception as error:  # noqa: BLE001 the one place that turns the unknown into error
+        except BaseException as error:  # the one place that turns the unknown into error
+            if self._thread is None and not isinstance(error, Exception):
+                raise  # Ctrl-C, in the caller's own thread
             self._acquire_error = self._acquire_error or error
             self._outcome = self._outcome_of([_Attempt(verdict_of_error(error))], False)
         finally:
@@ -164,6 +169,7 @@ class Job:
                 self._standing.set()
 
     def _acquire(self) -> Sandbox:
+        self._check_cancelled()
         with self._phase("acquire"):
             sandbox = self._provider.acquire(self.instance.spec, labels=self._labels)
         with self._lock:
@@ -172,11 +178,15 @@ class Job:
         return sandbox
 
     def _close_sandbox(self) -> None:
+        """Close it once, whoever asks first."""
         with self._lock:
             sandbox, self.sandbox = self.sandbox, None
         if sandbox is not None:
             with self._phase("close"):
-                sandbox.close()
+                try:
+                    sandbox.close()
+                except Exception:  # a provider that breaks its contract: no reason to lose a verdict
+                    log.exception("closing sandbox %s of %s failed", sandbox.id, self.instance.id)
 
     def _attempts(self) -> list[_Attempt]:
         """One attempt; what the candidate can provoke gets another, then the control decides."""

@@ -31,7 +31,7 @@ class DatasetFile(pytest.Module):
     def collect(self) -> Iterable[pytest.Item | pytest.Collector]:
         run = self.config.stash[RUN]
         try:
-            plan = run.plan_of(self.path)
+            plan = run.plan_of(self.path.resolve())  # a link is what it leads to, on every side
         except SweError as error:
             raise self.CollectError(str(error)) from None
         for planned in plan.items:

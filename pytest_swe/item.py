@@ -6,6 +6,7 @@ default one ``-p no:python``, or a plugin that swallows ``pytest_pyfunc_call``, 
 
 from __future__ import annotations
 
+import reprlib
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -13,12 +14,14 @@ from pathlib import Path
 
 import pytest
 
+from pytest_swe.errors import SweError
 from pytest_swe.harness.base import Harness
 from pytest_swe.job import Job
 from pytest_swe.model import Candidate, Instance, Reason, SandboxSpec, Status
 from pytest_swe.planning import Planned
 from pytest_swe.reward import Outcome, Reward, Verdict, fault_of, value_of
 from pytest_swe.run import RUN, DatasetPlan, Run
+from pytest_swe.user_code import user_code
 
 OUTCOME = pytest.StashKey[Outcome]()
 
@@ -139,9 +142,10 @@ class SweItem(pytest.Function):
             memory_mb=settings.memory_mb if settings.memory_mb is not None else spec.memory_mb,
             seconds=max(spec.seconds, 2 * sum(step.timeout for step in instance.steps) + 600),
         )
-        changed: SandboxSpec | None = self.config.hook.pytest_swe_sandbox_spec(
-            config=self.config, instance=instance, spec=spec
-        )
+        with user_code("pytest_swe_sandbox_spec"):
+            changed = self.config.hook.pytest_swe_sandbox_spec(config=self.config, instance=instance, spec=spec)
+        if not isinstance(changed, SandboxSpec | None):
+            raise SweError(f"pytest_swe_sandbox_spec returned {reprlib.repr(changed)}: expected a SandboxSpec")
         return replace(instance, spec=changed or spec)
 
     def load_candidate(self, instance: Instance) -> Candidate:

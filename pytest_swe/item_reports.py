@@ -19,6 +19,7 @@ from pytest_swe.item import OUTCOME, NotMeasured, SweItem, Unresolved
 from pytest_swe.model import Reason
 from pytest_swe.report.instance_logs import write_instance_logs
 from pytest_swe.reward import Outcome, Verdict, verdict_of_error
+from pytest_swe.user_code import user_code
 
 #: Item properties, in JUnit and report logs.
 PROPERTIES = ("instance_id", "model", "status", "reason")
@@ -51,7 +52,7 @@ def _adorn(item: SweItem, call: pytest.CallInfo[None], report: pytest.TestReport
     outcome = _outcome(item, call, report, error)
     if outcome is None:
         return
-    outcome = _with_logs(item, outcome)
+    outcome = _with_logs(item, outcome, report)
     if outcome.reward.status == "error" and report.outcome == "failed":
         report.when = "setup"  # then it is an error everywhere: terminal, JUnit, exit status
     if report.failed and (error is None or isinstance(error, (Unresolved, NotMeasured, SweError))):
@@ -81,17 +82,36 @@ def _outcome(
     return None
 
 
-def _with_logs(item: SweItem, outcome: Outcome) -> Outcome:
-    """The same outcome with its files written beside the reward file, and their place on the line."""
+def _with_logs(item: SweItem, outcome: Outcome, report: pytest.TestReport) -> Outcome:
+    """The same outcome with its files written beside the reward file, and their place on the line.
+
+    What goes wrong here costs no verdict: it is a flag on the line, and a section of the report.
+    """
     if outcome.log is None:
         return outcome
-    place = write_instance_logs(item.run.directory / "logs", outcome)
-    where = str(place.relative_to(item.run.directory))
+    place = item.run.logs_of(item.plan, item.planned)
+    update: dict[str, object] = {"logs": str(place.relative_to(item.run.directory))}
+    flags = list(outcome.reward.flags)
+    try:
+        write_instance_logs(place, outcome)
+    except OSError as error:
+        update["logs"] = ""
+        flags.append("logs_not_written")
+        report.sections.append(("swe: the logs cannot be written", str(error)))
+    try:
+        _show_log(item, outcome)
+    except SweError as error:
+        flags.append("eval_log_hook_failed")
+        report.sections.append(("swe", str(error)))
+    return replace(outcome, reward=outcome.reward.model_copy(update={**update, "flags": tuple(flags)}))
+
+
+def _show_log(item: SweItem, outcome: Outcome) -> None:
     if outcome.report is not None:
-        item.config.hook.pytest_swe_eval_log(
-            config=item.config, instance=item.funcargs["swe_instance"], log=outcome.log, report=outcome.report
-        )
-    return replace(outcome, reward=outcome.reward.model_copy(update={"logs": where}))
+        with user_code("pytest_swe_eval_log"):
+            item.config.hook.pytest_swe_eval_log(
+                config=item.config, instance=item.funcargs["swe_instance"], log=outcome.log, report=outcome.report
+            )
 
 
 def _text(item: SweItem, outcome: Outcome) -> str:

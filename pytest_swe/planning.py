@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 import random
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -93,16 +93,27 @@ def _unknown(name: str, count: int, refs: Sequence[RowRef]) -> str:
 def plan(refs: Sequence[RowRef], sources: Sequence[Source]) -> tuple[Planned, ...]:
     """Every item, in row order. Names: ``id``, ``id@model`` when there are several models, ``#k`` for repeats."""
     several = len({model for source in sources for model in source.models}) > 1
-    taken: dict[str, int] = {}
+    repeats: dict[tuple[int, str, str], int] = {}
+    names: set[str] = set()
     items: list[Planned] = []
     for ref in refs:
         for item in _items_of(ref, sources):
+            key = (ref.line, ref.instance_id, item.model)
+            repeat = repeats[key] = repeats.get(key, -1) + 1
             base = _row_name(ref)
-            name = f"{base}@{item.model}" if several and item.model else base
-            count = taken[name] = taken.get(name, 0) + 1
-            label = _safe(name) if count == 1 else f"{_safe(name)}#{count}"
-            items.append(replace(item, name=label, repeat=count - 1))
+            name = _free(_safe(f"{base}@{item.model}" if several and item.model else base), repeat + 1, names)
+            names.add(name)
+            items.append(replace(item, name=name, repeat=repeat))
     return tuple(items)
+
+
+def _free(name: str, number: int, taken: Container[str]) -> str:
+    """``name``, with the number of the repeat; a higher one while another item is called so (ids may hold ``#2``)."""
+    free = name if number == 1 else f"{name}#{number}"
+    while free in taken:
+        number += 1
+        free = f"{name}#{number}"
+    return free
 
 
 def _row_name(ref: RowRef) -> str:

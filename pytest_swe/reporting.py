@@ -17,9 +17,10 @@ from pytest_swe.planning import Planned
 from pytest_swe.remarks import remarks
 from pytest_swe.report.run_report import run_report, write_run_report
 from pytest_swe.report.summary import ModelSummary, as_json, summarise
-from pytest_swe.rewards_file import RewardsFile
+from pytest_swe.rewards_file import RewardsFile, key_of
 from pytest_swe.run import Run
 from pytest_swe.run_files import link_for_swebench, run_json, write_json
+from pytest_swe.user_code import user_code
 
 #: Exit statuses beside pytest's own 0 to 5: only errors and no unresolved; lines that are missing.
 EXIT_ONLY_ERRORS = 10
@@ -39,6 +40,8 @@ class ReportingPlugin:
     def __init__(self, run: Run) -> None:
         self.run = run
         self.rewards = RewardsFile(run, notify=self._notify)
+        self._explained = 0  # failed reports whose line says why
+        self._troubles: Counter[str] = Counter()
 
     def pytest_sessionstart(self) -> None:
         try:
@@ -76,18 +79,29 @@ class ReportingPlugin:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self.rewards.see(report)
+        self._explained += report.failed and self._explains(report)
 
     @pytest.hookimpl(trylast=True)
     def pytest_runtest_logfinish(self, nodeid: str) -> None:
         self.rewards.finish(nodeid)
 
     def _notify(self, line: Mapping[str, Any]) -> None:
-        self.run.config.hook.pytest_swe_reward(config=self.run.config, reward=dict(line))
+        try:
+            with user_code("pytest_swe_reward"):
+                self.run.config.hook.pytest_swe_reward(config=self.run.config, reward=dict(line))
+        except SweError as error:
+            self._troubles[str(error)] += 1
+
+    def _explains(self, report: pytest.TestReport) -> bool:
+        line: Mapping[str, Any] | None = getattr(report, "swe_reward", None)
+        if line is None:
+            return str(report.when) == "???" and self.run.planned(report.nodeid) is not None
+        return line["status"] in ("unresolved", "error")
 
     # -- what people see ---------------------------------------------------------------------------------------------
 
     def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, Word] | None:
-        if str(report.when) == "???" and self.run.planned(report.nodeid):
+        if str(report.when) == "???" and report.failed and self.run.planned(report.nodeid):
             return WORDS["setup", "failed"]
         if getattr(report, "swe_reward", None) is None or hasattr(report, "wasxfail"):
             return None
@@ -105,6 +119,8 @@ class ReportingPlugin:
             terminalreporter.write_line(f"did not run: {_names(missing)}", yellow=True)
         for remark in remarks(self.run):
             terminalreporter.write_line(remark, yellow=True)
+        for trouble, count in self._troubles.items():
+            terminalreporter.write_line(f"{trouble} ({count} times)" if count > 1 else trouble, red=True)
         terminalreporter.write_line(f"rewards: {_short(self.rewards.path)}")
 
     # -- the end -----------------------------------------------------------------------------------------------------
@@ -114,24 +130,30 @@ class ReportingPlugin:
         self.rewards.close()
         if not self.rewards.expected or self.rewards.idle:
             return
-        self._write_files()
+        try:
+            self._write_files()
+        except OSError as error:
+            self._troubles[f"the results cannot be written: {error}"] += 1
         if session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
-            session.exitstatus = self._exit_status(int(session.exitstatus))
+            session.exitstatus = self._exit_status(others_failed=session.testsfailed > self._explained)
 
-    def _exit_status(self, status: int) -> int:
-        ours = Counter(str(line["status"]) for line in self.rewards.lines if not _expected_failure(line))
-        others_failed = status == pytest.ExitCode.TESTS_FAILED and not (ours["unresolved"] or ours["error"])
+    def _exit_status(self, *, others_failed: bool) -> int:
+        ours = Counter(str(line["status"]) for line in self.rewards.lines if not self._was_expected(line))
+        # -x and --maxfail stop on purpose: what stopped them decides.
+        if others_failed or (self.rewards.missing and ours["unresolved"]):
+            return int(pytest.ExitCode.TESTS_FAILED)
         if self.rewards.missing:
-            # -x and --maxfail stop on purpose: what stopped them decides.
-            return status if status == pytest.ExitCode.TESTS_FAILED and ours["unresolved"] else EXIT_INCOMPLETE
-        if others_failed:
-            return status
+            return EXIT_INCOMPLETE
         if self.run.settings.fail_under is not None:
             rates = [summary.rate for summary in self._summaries()]
             return 0 if min(rates, default=0.0) >= self.run.settings.fail_under else 1
         if ours["unresolved"]:
             return int(pytest.ExitCode.TESTS_FAILED)
-        return EXIT_ONLY_ERRORS if ours["error"] else status
+        return EXIT_ONLY_ERRORS if ours["error"] else int(pytest.ExitCode.OK)
+
+    def _was_expected(self, line: Mapping[str, Any]) -> bool:
+        """Whether this is a failure that had to come: the control ``base``, or an xfail of the user's own."""
+        return line["status"] == "unresolved" and key_of(line) in self.rewards.expected_failures
 
     def _summaries(self) -> list[ModelSummary]:
         expected = Counter(planned.model for _, planned in self.rewards.expected.values())
@@ -156,15 +178,11 @@ class ReportingPlugin:
                 for _, planned in self.rewards.expected.values()
                 if planned.model == summary.model and planned.work != "missing"
             ]
-            write_run_report(directory, summary.model, run.run_id, run_report(lines, ids, submitted))
+            write_run_report(directory, run.model_name(summary.model), run.run_id, run_report(lines, ids, submitted))
 
 
 def _dry(config: pytest.Config) -> bool:
     return bool(getattr(config.option, "setupplan", False) or getattr(config.option, "setuponly", False))
-
-
-def _expected_failure(line: Mapping[str, Any]) -> bool:
-    return bool(line["model"] == "base" and line["status"] == "unresolved")
 
 
 def _told(summary: ModelSummary) -> Iterable[str]:

@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import pytest
 
@@ -38,9 +38,10 @@ class RewardsFile:
     notify: Callable[[Mapping[str, Any]], None]
     lines: list[dict[str, Any]] = field(default_factory=list)
     expected: dict[Key, tuple[str, Planned]] = field(default_factory=dict)
+    expected_failures: set[Key] = field(default_factory=set)
     _waiting: dict[str, _Waiting] = field(default_factory=dict)
     _written: set[Key] = field(default_factory=set)
-    _file: TextIO | None = None
+    _file: int | None = None
     _opened: bool = False
 
     @property
@@ -71,6 +72,8 @@ class RewardsFile:
         elif line is not None:
             reruns = waiting.reruns if waiting else 0
             self._waiting[report.nodeid] = _Waiting({**line, "reruns": reruns}, reruns)
+            if hasattr(report, "wasxfail") and not report.failed:
+                self.expected_failures.add(key_of(line))
         elif getattr(report, "swe_teardown_failed", False) and waiting is not None and waiting.line:
             waiting.line["flags"] = [*waiting.line["flags"], "teardown_failed"]
         elif str(report.when) == "???":
@@ -88,8 +91,24 @@ class RewardsFile:
         for nodeid in list(self._waiting):
             self.finish(nodeid)
         if self._file is not None:
-            self._file.close()
+            os.close(self._file)
             self._file = None
+            if not self.path.exists():
+                self._write_again()
+
+    def _write_again(self) -> None:
+        """Somebody removed the file during the run: its lines are known."""
+        self._opened = False
+        try:
+            self.open_once()
+            assert self._file is not None
+            for line in self.lines:
+                _write_whole(self._file, line)
+            os.close(self._file)
+        except (UsageError, OSError) as error:
+            pytest.exit(f"{self.path} was removed during the run: {error}", returncode=pytest.ExitCode.INTERNAL_ERROR)
+        finally:
+            self._opened, self._file = True, None
 
     def _crashed(self, report: pytest.TestReport) -> None:
         """A worker died in this item: its report has nothing but the node id."""
@@ -118,15 +137,20 @@ class RewardsFile:
         self._write(reward.model_dump(mode="json", by_alias=True))
 
     def _write(self, line: dict[str, Any]) -> None:
-        key = (line["dataset"], line["line"], line["instance_id"], line["model"], line["repeat"])
+        key = key_of(line)
         if key in self._written:
             return
         self._written.add(key)
         self.lines.append(line)
         self.open_once()
         assert self._file is not None
-        self._file.write(Reward.model_validate(line).line_json() + "\n")
-        self._file.flush()
+        try:
+            _write_whole(self._file, line)
+        except OSError as error:
+            # Without its lines a run is worth nothing: stop at the first one that is lost.
+            self.lines.pop()
+            self._written.discard(key)
+            pytest.exit(f"{self.path}: {error.strerror}", returncode=pytest.ExitCode.INTERNAL_ERROR)
         self.notify(line)
 
     def open_once(self) -> None:
@@ -134,15 +158,33 @@ class RewardsFile:
         if self._opened:
             return
         try:
+            self.run.directory.mkdir(parents=True, exist_ok=True)
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = os.fdopen(
-                os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o644), "w", encoding="utf-8"
-            )
+            self._file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o644)
             self._opened = True
         except FileExistsError:
             raise UsageError(f"{self.path} exists", hint="name another with --swe-rewards, or remove it") from None
         except OSError as error:
-            raise UsageError(f"{self.path}: {error.strerror}", hint="name a place that can be written") from None
+            raise UsageError(
+                f"{error.filename or self.path}: {error.strerror}", hint="name a place that can be written"
+            ) from None
+
+
+def key_of(line: Mapping[str, Any]) -> Key:
+    """What a line is about."""
+    return (line["dataset"], line["line"], line["instance_id"], line["model"], line["repeat"])
+
+
+def _write_whole(file: int, line: Mapping[str, Any]) -> None:
+    """Append the line, or nothing of it. Raises OSError."""
+    before = os.fstat(file).st_size
+    data = Reward.model_validate(line).line_json().encode() + b"\n"
+    try:
+        while data:
+            data = data[os.write(file, data) :]
+    except OSError:
+        os.ftruncate(file, before)
+        raise
 
 
 def _key(plan: DatasetPlan, planned: Planned) -> Key:

@@ -5,8 +5,11 @@ Made once per process in ``pytest_configure`` and kept in the stash; the control
 
 from __future__ import annotations
 
+import logging
 import os
+import reprlib
 import secrets
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -24,7 +27,14 @@ from pytest_swe.job import Job, Policy
 from pytest_swe.model import Row
 from pytest_swe.options import Settings
 from pytest_swe.planning import CONTROLS, Planned, Selection, Source, plan, select
+from pytest_swe.report.names import distinct_names
 from pytest_swe.sandbox.base import SandboxProvider
+from pytest_swe.user_code import user_code
+
+log = logging.getLogger(__name__)
+
+#: Seconds in which, at the end, every sandbox that still stands must be removed.
+CLOSING = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +70,8 @@ class Run:
     _plans: dict[Path, DatasetPlan] = field(default_factory=dict)
     _sources: tuple[Source, ...] | None = None
     _provider: SandboxProvider | None = None
+    _models: dict[str, str] = field(default_factory=dict)
+    _rows: dict[tuple[str, int, str], str] = field(default_factory=dict)
 
     @property
     def directory(self) -> Path:
@@ -81,6 +93,28 @@ class Run:
     @property
     def plans(self) -> Mapping[Path, DatasetPlan]:
         return self._plans
+
+    def model_name(self, model: str) -> str:
+        """The model as a file name that no other model of the run has."""
+        if not self._models:
+            self._name_files()
+        return self._models[model]
+
+    def logs_of(self, known: DatasetPlan, planned: Planned) -> Path:
+        """The directory of an item's files: ``logs/<model>/<instance>``, no other item's."""
+        model = self.model_name(planned.model)
+        row = self._rows[known.dataset.name, planned.ref.line, planned.instance_id]
+        return self.directory / "logs" / model / (f"{row}#{planned.repeat + 1}" if planned.repeat else row)
+
+    def _name_files(self) -> None:
+        # Over all data sets in a fixed order: every worker must give the same names.
+        plans = [self.plan_of(path) for path in sorted(self.paths)]
+        self._models = distinct_names((item.model, item.model) for known in plans for item in known.items)
+        self._rows = distinct_names(
+            ((known.dataset.name, item.ref.line, item.instance_id), item.instance_id)
+            for known in plans
+            for item in known.items
+        )
 
     def planned(self, nodeid: str) -> tuple[DatasetPlan, Planned] | None:
         """The item of a node id, or None when it is not one of ours."""
@@ -106,12 +140,14 @@ class Run:
         return Source(name=name, predictions=read_predictions(base / name, duplicates=self.settings.duplicates))
 
     def _open(self, path: Path) -> Dataset:
-        found = cast(
-            "Dataset | Iterable[Row] | None", self.config.hook.pytest_swe_read_dataset(config=self.config, path=path)
-        )
-        if found is None:
-            raise RowInvalid("not a data set in a known format", path=path)
-        dataset = found if isinstance(found, Dataset) else dataset_of_rows(path, found)
+        with user_code("pytest_swe_read_dataset"):
+            found = cast(
+                "Dataset | Iterable[Row] | None",
+                self.config.hook.pytest_swe_read_dataset(config=self.config, path=path),
+            )
+            if found is None:
+                raise RowInvalid("not a data set in a known format", path=path)
+            dataset = found if isinstance(found, Dataset) else dataset_of_rows(path, found)
         twins = [other for other in self.paths if other != path and other.stem == path.stem]
         if twins:  # lines are keyed by the name, so two data sets must not share it
             dataset = replace(dataset, name=os.path.relpath(path, self.config.rootpath))
@@ -128,32 +164,43 @@ class Run:
         )
 
     def harness_of(self, row: Row, dataset: Dataset) -> Harness:
-        """The family of a row. Raises RowInvalid that lists what each family misses."""
-        found = cast("Harness | str | None", self.config.hook.pytest_swe_harness(config=self.config, row=row))
+        """The family of a row. Raises RowInvalid that lists what each family misses, SweError for a wrong hook."""
+        with user_code("pytest_swe_harness"):
+            found = cast("Harness | str | None", self.config.hook.pytest_swe_harness(config=self.config, row=row))
         if isinstance(found, str):
             return registry.harness(found)
         if found is None:
             raise RowInvalid("no family for this row", path=dataset.path, instance_id=str(row.get("instance_id", "")))
+        if not hasattr(found, "evaluate"):
+            raise SweError(f"pytest_swe_harness returned {reprlib.repr(found)}: expected a harness or a family's name")
         return found
 
     def provider(self) -> SandboxProvider:
-        """The provider that the options name, made once. Raises UsageError for an unknown name."""
+        """The provider that the options name, made once. Raises UsageError for an unknown name, SweError."""
         if self._provider is None:
             name = self.settings.provider
-            self._provider = self.config.hook.pytest_swe_sandbox_provider(config=self.config, name=name)
-            if self._provider is None:
-                self._provider = registry.provider(name)
+            with user_code("pytest_swe_sandbox_provider"):
+                found = self.config.hook.pytest_swe_sandbox_provider(config=self.config, name=name)
+                if found is None:
+                    found = registry.provider(name)
+            if not hasattr(found, "acquire"):
+                raise SweError(f"pytest_swe_sandbox_provider returned {reprlib.repr(found)}: expected a provider")
+            self._provider = found
         return self._provider
 
     def close(self) -> None:
         """End every live Job and release the provider."""
         for job in list(self.jobs):
             job.cancel()
+        deadline = time.monotonic() + CLOSING
         for job in list(self.jobs):
-            job.join(10)
+            job.join(max(0.0, deadline - time.monotonic()))
         self.jobs.clear()
         if self._provider is not None:
-            self._provider.close()
+            try:
+                self._provider.close()
+            except Exception:  # a provider that breaks its contract: the run is over, its results stand
+                log.exception("closing provider %s failed", self.settings.provider)
 
 
 RUN = pytest.StashKey[Run]()

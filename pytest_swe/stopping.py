@@ -7,10 +7,12 @@ to the controller alone.
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import signal
 import threading
 import time
+from collections.abc import Generator
 from types import FrameType
 
 import pytest
@@ -18,18 +20,40 @@ import pytest
 from pytest_swe.errors import SweError
 from pytest_swe.run import Run
 
+log = logging.getLogger(__name__)
+
 #: Seconds between two sweeps: a container whose creation was under way when its worker died appears in between.
 SETTLE = 0.5
 
 
-def interrupt_on_sigterm() -> None:
-    """Make SIGTERM a KeyboardInterrupt of the main thread."""
+class SigtermAsInterrupt:
+    """While a session runs, the first SIGTERM is a KeyboardInterrupt of the main thread.
 
-    def handler(signum: int, frame: FrameType | None) -> None:
+    Any other is ignored: what ends a run must not be interrupted half way. Elsewhere than in the main thread, and
+    where the embedding program has a handler of its own, nothing is done.
+    """
+
+    def __init__(self) -> None:
+        self._ours = False
+
+    def begin(self) -> None:
+        in_main = threading.current_thread() is threading.main_thread()
+        if in_main and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+            self._ours = True
+            signal.signal(signal.SIGTERM, self._interrupt)
+
+    def ignore(self) -> None:
+        if self._ours:
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+
+    def end(self) -> None:
+        if self._ours:
+            self._ours = False
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+    def _interrupt(self, signum: int, frame: FrameType | None) -> None:
+        self.ignore()
         raise KeyboardInterrupt
-
-    if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
-        signal.signal(signal.SIGTERM, handler)
 
 
 def stop_softly(run: Run) -> None:
@@ -49,21 +73,30 @@ class WorkerStopPlugin:
 
     def __init__(self, run: Run) -> None:
         self.run = run
-        interrupt_on_sigterm()
-        if run.worker:
-            stop_softly(run)
-            self._pid_file = run.directory / ".workers" / run.worker
-            self._pid_file.parent.mkdir(parents=True, exist_ok=True)
-            self._pid_file.write_text(str(os.getpid()))
+        self._sigterm = SigtermAsInterrupt()
+        self._pid_file = run.directory / ".workers" / run.worker
 
-    @pytest.hookimpl(trylast=True)
-    def pytest_sessionfinish(self) -> None:
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionstart(self) -> None:
+        self._sigterm.begin()
+        if self.run.worker:
+            stop_softly(self.run)
+            with contextlib.suppress(OSError):  # the controller says what is wrong with the place
+                self._pid_file.parent.mkdir(parents=True, exist_ok=True)
+                self._pid_file.write_text(str(os.getpid()))
+
+    @pytest.hookimpl(wrapper=True, trylast=True)
+    def pytest_sessionfinish(self) -> Generator[None]:
+        self._sigterm.ignore()
+        yield
         self.run.close()
 
     def pytest_unconfigure(self) -> None:
         self.run.close()
         if self.run.worker:
-            self._pid_file.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                self._pid_file.unlink()
+        self._sigterm.end()
 
 
 class ControllerStopPlugin:
@@ -73,7 +106,15 @@ class ControllerStopPlugin:
         self.run = run
         self._sweep_at_end = False
         self._failures = 0
-        interrupt_on_sigterm()
+        self._sigterm = SigtermAsInterrupt()
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionstart(self) -> None:
+        self._sigterm.begin()
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self) -> None:
+        self._sigterm.ignore()
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: object) -> None:
@@ -84,7 +125,10 @@ class ControllerStopPlugin:
     def pytest_testnodedown(self, node: object, error: object) -> None:
         if error:
             self._sweep_at_end = True
-            self._sweep({"run": self.run.run_id, "worker": str(node.gateway.id)})  # type: ignore[attr-defined]
+            worker = str(node.gateway.id)  # type: ignore[attr-defined]
+            with contextlib.suppress(OSError):  # its pid may soon be somebody else's
+                (self.run.directory / ".workers" / worker).unlink()
+            self._sweep({"run": self.run.run_id, "worker": worker})
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_keyboard_interrupt(self) -> None:
@@ -111,6 +155,7 @@ class ControllerStopPlugin:
                 left.unlink(missing_ok=True)
             workers.rmdir()
         self.run.close()
+        self._sigterm.end()
 
     def _tell_workers(self, what: signal.Signals) -> None:
         workers = self.run.directory / ".workers"
@@ -121,5 +166,9 @@ class ControllerStopPlugin:
     def _sweep(self, labels: dict[str, str]) -> None:
         if self.run.settings.keep:
             return
-        with contextlib.suppress(SweError):  # no engine: nothing of it can be left, or a later sweep finds it
+        try:
             self.run.provider().sweep(labels)
+        except SweError:
+            pass  # no engine: nothing of it can be left, or a later sweep finds it
+        except Exception:  # a provider that breaks its contract
+            log.exception("sweeping with provider %s failed", self.run.settings.provider)

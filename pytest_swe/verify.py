@@ -15,7 +15,7 @@ from pytest_swe.encoding import patch_bytes
 from pytest_swe.families import harness_for
 from pytest_swe.job import Job, Policy
 from pytest_swe.model import Candidate, Network, Origin, Report, Row
-from pytest_swe.report.instance_logs import write_instance_logs
+from pytest_swe.report.instance_logs import instance_directory, write_instance_logs
 from pytest_swe.reward import Reward
 from pytest_swe.sandbox.base import SandboxProvider
 
@@ -60,7 +60,8 @@ def verify_task(
             made.close()
     if log_dir is None or outcome.log is None:
         return outcome.reward
-    place = write_instance_logs(Path(log_dir), outcome)
+    place = instance_directory(Path(log_dir), outcome.reward.model, outcome.reward.instance_id)
+    write_instance_logs(place, outcome)
     return outcome.reward.model_copy(update={"logs": str(place)})
 
 

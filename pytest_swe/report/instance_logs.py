@@ -11,30 +11,27 @@ logs/<model, "/" as "__">/<instance id>/
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
+import secrets
 from collections.abc import Iterator
 from pathlib import Path
 
 from pytest_swe.model import JSON, StepLog
+from pytest_swe.report.names import safe_name
 from pytest_swe.reward import Outcome
 
 #: What swebench appends to the log of a run that was stopped at its time-out.
 TIMED_OUT = "\n\nTimeout error: {seconds:.10g} seconds exceeded."
 
 
-def instance_directory(logs: Path, model: str, instance_id: str, repeat: int = 0) -> Path:
-    """Where an item's files stand. Ids and models come from users' files, so they are made one safe name each."""
-    suffix = f"#{repeat + 1}" if repeat else ""
-    return logs / _safe(model or "None") / (_safe(instance_id) + suffix)
+def instance_directory(logs: Path, model: str, instance_id: str) -> Path:
+    """Where an item's files stand when no other item's name comes out the same."""
+    return logs / safe_name(model) / safe_name(instance_id)
 
 
-def write_instance_logs(logs: Path, outcome: Outcome) -> Path:
-    """Write every file of an outcome that has a log. Returns their directory."""
+def write_instance_logs(place: Path, outcome: Outcome) -> None:
+    """Write every file of an outcome that has a log into the directory ``place``. Raises OSError."""
     assert outcome.log is not None
-    reward = outcome.reward
-    place = instance_directory(logs, reward.model, reward.instance_id, reward.repeat)
     place.mkdir(parents=True, exist_ok=True)
     step = outcome.log.steps[0]
     if outcome.patch is not None:
@@ -49,7 +46,6 @@ def write_instance_logs(logs: Path, outcome: Outcome) -> Path:
         _write(place / "report.json", json.dumps(outcome.report.official, indent=4).encode())
     _write(place / "run_instance.log", "".join(f"{line}\n" for line in _story(outcome)).encode("utf-8", "replace"))
     _write(place / "eval_log.json", json.dumps(_facts(outcome)).encode())
-    return place
 
 
 def _facts(outcome: Outcome) -> JSON:
@@ -95,15 +91,11 @@ def _step_story(step: StepLog) -> Iterator[str]:
 
 def _write(path: Path, data: bytes) -> None:
     """Whole or not at all: a reader never sees half a file."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    temporary.write_bytes(data)
-    temporary.replace(path)
-
-
-def _safe(name: str) -> str:
-    """One path component: swebench's ``/`` -> ``__``; what still is no plain name gets a digest."""
-    plain = name.replace("/", "__")
-    good = "".join(char if char.isalnum() or char in "._-+@=, " else "_" for char in plain).strip(" .")[:120]
-    if good == plain:
-        return good
-    return f"{good or 'x'}-{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"
+    # A name of its own each time: threads of one process may write the files of one item at once.
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+    try:
+        temporary.write_bytes(data)
+        temporary.replace(path)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise

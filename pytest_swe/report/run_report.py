@@ -39,9 +39,9 @@ def run_report(lines: Iterable[Line], dataset_ids: Sequence[str], submitted_ids:
     return report
 
 
-def write_run_report(directory: Path, model: str, run_id: str, report: Mapping[str, Any]) -> Path:
-    """Write a report where swebench would; returns its path."""
-    path = directory / f"{model.replace('/', '__') or 'None'}.{run_id}.json"
+def write_run_report(directory: Path, model_name: str, run_id: str, report: Mapping[str, Any]) -> Path:
+    """Write a report where swebench would; returns its path. ``model_name``: the model as a safe file name."""
+    path = directory / f"{model_name}.{run_id}.json"
     path.write_text(json.dumps(report, indent=4) + "\n", encoding="utf-8")
     return path
 

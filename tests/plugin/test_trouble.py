@@ -1,0 +1,150 @@
+"""Hooks that raise or return nonsense, places that cannot be written, files that vanish: no verdict is lost to them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from .conftest import TOY, Project
+
+HOOKS = {
+    "pytest_swe_reward": "def pytest_swe_reward(config, reward):\n    raise OSError('no network')\n",
+    "pytest_swe_eval_log": "def pytest_swe_eval_log(config, instance, log, report):\n    raise OSError('no disk')\n",
+    "pytest_swe_harness": "def pytest_swe_harness(config, row):\n    return ToyHarness() if row['repo'] else None\n",
+    "pytest_swe_sandbox_provider": "def pytest_swe_sandbox_provider(config, name):\n    return 5\n",
+    "pytest_swe_sandbox_spec": "def pytest_swe_sandbox_spec(config, instance, spec):\n    return {'image': 'x'}\n",
+}
+
+
+def hooked(project: Project, name: str) -> None:
+    project.pytester.makeconftest(TOY.read_text() + "\n\n" + HOOKS[name])
+
+
+def test_a_reward_hook_that_raises_is_told_and_costs_nothing(project: Project) -> None:
+    hooked(project, "pytest_swe_reward")
+    result = project.run(project.rows({"a-1": "resolved", "b-1": "unresolved"}), "--swe-preds", "gold", "-n2")
+    assert project.statuses == {"a-1": ("resolved", ""), "b-1": ("unresolved", "tests_failed")}
+    result.stdout.fnmatch_lines(["pytest_swe_reward: OSError: no network at conftest.py:* (2 times)"])
+    assert result.ret == 1
+
+
+def test_an_eval_log_hook_that_raises_is_a_flag(project: Project) -> None:
+    hooked(project, "pytest_swe_eval_log")
+    result = project.run(project.rows({"a-1": "resolved", "b-1": "unresolved"}), "--swe-preds", "gold")
+    assert [line["flags"] for line in project.rewards] == [["eval_log_hook_failed"]] * 2
+    assert project.statuses["a-1"] == ("resolved", "")
+    result.stdout.fnmatch_lines(["pytest_swe_eval_log: OSError: no disk at conftest.py:*"])
+
+
+@pytest.mark.parametrize(
+    ("name", "detail"),
+    [
+        ("pytest_swe_harness", "pytest_swe_harness: KeyError: 'repo' at conftest.py"),
+        ("pytest_swe_sandbox_provider", "pytest_swe_sandbox_provider returned 5: expected a provider"),
+        ("pytest_swe_sandbox_spec", "pytest_swe_sandbox_spec returned {'image': 'x'}: expected a SandboxSpec"),
+    ],
+)
+def test_a_wrong_hook_is_named_on_the_line_of_each_item(project: Project, name: str, detail: str) -> None:
+    hooked(project, name)
+    result = project.run(project.rows({"a-1": "resolved", "b-1": "resolved"}), "--swe-preds", "gold")
+    assert [(line["status"], line["reason"]) for line in project.rewards] == [("error", "internal")] * 2
+    assert all(line["detail"].startswith(detail) for line in project.rewards)
+    assert result.ret == 10
+    assert "INTERNALERROR" not in result.stdout.str()
+    assert "Traceback" not in result.stdout.str()
+
+
+def test_a_reader_that_raises_is_a_usage_error(project: Project) -> None:
+    hook = "\n\ndef pytest_swe_read_dataset(config, path):\n    yield from ()\n    raise ValueError('torn')\n"
+    project.pytester.makeconftest(TOY.read_text() + hook)
+    result = project.run(project.rows({"a-1": "resolved"}), "--swe-preds", "gold")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: pytest_swe_read_dataset: ValueError: torn at conftest.py:*"])
+
+
+@pytest.mark.parametrize("shape", [("-n0",), ("-n2",)], ids=" ".join)
+def test_results_that_cannot_be_written_are_refused_before_anything_runs(
+    project: Project, shape: tuple[str, ...]
+) -> None:
+    (project.path / "swe-results").write_text("not a directory")
+    result = project.run(project.rows({"a-1": "resolved"}), "--swe-preds", "gold", *shape)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert "swe-results" in result.stdout.str()
+    assert "Traceback" not in result.stdout.str() + result.stderr.str()
+    assert project.started == []
+
+
+def test_logs_that_cannot_be_written_cost_no_verdict(project: Project) -> None:
+    logs = project.path / "swe-results" / "r" / "logs" / "gold"
+    logs.mkdir(parents=True)
+    (logs / "a-1").write_text("not a directory")
+    result = project.run(project.rows({"a-1": "resolved"}), "--swe-preds", "gold", "--swe-run-id", "r")
+    assert project.statuses == {"a-1": ("resolved", "")}
+    assert project.rewards[0]["flags"] == ["logs_not_written"]
+    assert project.rewards[0]["logs"] == ""
+    assert result.ret == 0
+
+
+@pytest.mark.parametrize("shape", [("-n0",), ("-n2",)], ids=" ".join)
+def test_a_reward_file_on_a_full_disk_ends_the_run_with_whole_lines(project: Project, shape: tuple[str, ...]) -> None:
+    limit = (
+        "\n\nimport resource\n\n"
+        "def pytest_sessionstart(session):\n"
+        "    if not hasattr(session.config, 'workerinput'):\n"
+        "        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "        resource.setrlimit(resource.RLIMIT_FSIZE, (2000, -1))\n"  # as a full disk, but without root
+    )
+    project.pytester.makeconftest(TOY.read_text() + limit)
+    data = project.rows({f"s-{number}": "resolved" for number in range(9)})
+    result = project.run(data, "--swe-preds", "gold", "--capture=no", *shape)
+    assert 0 < len(project.rewards) < 9  # every line is whole, or this raises
+    result.stdout.fnmatch_lines(["*rewards.jsonl: File too large*"])
+    assert result.ret == pytest.ExitCode.INTERNAL_ERROR
+    assert "Traceback" not in result.stdout.str() + result.stderr.str()
+    assert project.left == []
+
+
+def test_a_reward_file_that_is_removed_during_the_run_is_written_again(project: Project) -> None:
+    remove = (
+        "\n\ndef pytest_swe_reward(config, reward):\n"
+        "    if reward['instance_id'] == 'b-1':\n"
+        "        (PLACE.parent / 'rewards.jsonl').unlink()\n"
+    )
+    project.pytester.makeconftest(TOY.read_text() + remove)
+    project.run(project.rows({"a-1": "resolved", "b-1": "resolved", "c-1": "unresolved"}), "--swe-preds", "gold")
+    assert [line["instance_id"] for line in project.rewards] == ["a-1", "b-1", "c-1"]
+
+
+@pytest.mark.parametrize("shape", [("-n0",), ("-n2",)], ids=" ".join)
+def test_a_link_to_a_data_set_is_the_data_set(project: Project, shape: tuple[str, ...]) -> None:
+    project.rows({"a-1": "resolved", "b-1": "resolved"}, "real.jsonl")
+    (project.path / "link.jsonl").symlink_to("real.jsonl")
+    result = project.run("link.jsonl", "--swe-preds", "gold", *shape)
+    assert [line["dataset"] for line in project.rewards] == ["real", "real"]
+    assert "did not run" not in result.stdout.str()
+    assert result.ret == 0
+
+
+def test_items_whose_names_come_out_the_same_have_logs_of_their_own(project: Project) -> None:
+    entries = [(f"{team}lab{sep}m", "x-1") for team in ("", "our") for sep in ("/", "__")]
+    entries.append(("m" * 300, "x-1"))
+    preds = project.lines(
+        json.dumps({"instance_id": row, "model_name_or_path": model, "model_patch": "p\n"}) for model, row in entries
+    )
+    preds.rename(project.path / "preds.jsonl")
+    one, two = project.rows({"x-1": "resolved"}, "one.jsonl"), project.rows({"x-1": "unresolved"}, "two.jsonl")
+    result = project.run(one, two, "--swe-preds", "preds.jsonl", "-n2", "--swe-run-id", "r")
+    assert result.ret == 1
+    place = project.path / "swe-results" / "r"
+    assert len({line["logs"] for line in project.rewards}) == 2 * len(entries)
+    for line in project.rewards:
+        saved = json.loads((place / line["logs"] / "eval_log.json").read_text())["reward"]
+        assert (saved["model"], saved["dataset"]) == (line["model"], line["dataset"])
+    assert _logs_of(project, "lab/m", "one") == Path("logs/lab__m/x-1")  # the first has swebench's own name
+    assert len(list(place.glob("*.r.json"))) == len(entries)
+
+
+def _logs_of(project: Project, model: str, dataset: str) -> Path:
+    return next(Path(line["logs"]) for line in project.rewards if (line["model"], line["dataset"]) == (model, dataset))

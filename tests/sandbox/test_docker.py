@@ -32,8 +32,8 @@ class ImageWithout(Protocol):
 
 @pytest.fixture(scope="session")
 def engine() -> Iterator[docker.APIClient]:
-    """The engine itself, behind the provider's back."""
-    client = docker.APIClient(version="auto")
+    """The engine itself (that of ``DOCKER_HOST``), behind the provider's back."""
+    client = docker.DockerClient.from_env().api
     yield client
     client.close()
 

@@ -31,7 +31,7 @@ LABELS = {"run": f"images-{uuid.uuid4().hex}"}
 
 @pytest.fixture
 def engine() -> Iterator[docker.APIClient]:
-    client = docker.APIClient(version="auto")
+    client = docker.DockerClient.from_env().api
     yield client
     client.close()
 

@@ -29,6 +29,7 @@ from pathlib import Path
 import docker
 
 IMAGE = "pytest-swe/bench:1"
+HEEDFUL_IMAGE = "pytest-swe/bench-heedful:1"
 BASE = os.environ.get("PYTEST_SWE_TEST_IMAGE") or "pytest-swe/test-base:1"
 BIN = Path(sys.executable).parent
 
@@ -37,6 +38,11 @@ FROM {BASE}
 WORKDIR /testbed
 RUN git init -q && echo 1 > value.txt && echo 'grep -qx 2 value.txt' > check.sh \\
  && git add . && git -c user.name=bench -c user.email=bench@localhost commit -qm base
+"""
+
+HEEDFUL_DOCKERFILE = f"""\
+FROM {IMAGE}
+ENTRYPOINT ["bash", "-c", "trap 'exit 0' TERM; \\"$@\\" & wait", "first"]
 """
 
 PATCH = """\
@@ -87,13 +93,14 @@ class Cost:
 def main() -> None:
     options = parse_options()
     engine = docker.DockerClient.from_env()
-    commit = build_image(engine)
+    commit = build_images(engine)
     script = SCRIPT.format(commit=commit)
     many, few = options.instances, options.slow_instances
     subjects: Mapping[str, Callable[[], Cost]] = {
         "bare engine cycle": lambda: bare_cost(engine, script, many),
         "pytest-swe": lambda: harness_cost(pytest_swe, script, commit, many),
         "swebench eval": lambda: harness_cost(swebench_eval, script, commit, few),
+        "swebench eval, without its wait": lambda: harness_cost(swebench_eval, script, commit, few, HEEDFUL_IMAGE),
     }
     costs: dict[str, list[Cost]] = {name: [] for name in subjects}
     for turn in range(options.rounds):
@@ -112,14 +119,15 @@ def parse_options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def build_image(engine: docker.DockerClient) -> str:
-    """Build the image of the row; returns the commit its work tree stands at."""
-    engine.images.build(fileobj=io.BytesIO(DOCKERFILE.encode()), tag=IMAGE, rm=True)
+def build_images(engine: docker.DockerClient) -> str:
+    """Build the images of the row; returns the commit their work tree stands at."""
+    for tag, dockerfile in ((IMAGE, DOCKERFILE), (HEEDFUL_IMAGE, HEEDFUL_DOCKERFILE)):
+        engine.images.build(fileobj=io.BytesIO(dockerfile.encode()), tag=tag, rm=True)
     head: bytes = engine.containers.run(IMAGE, ["git", "rev-parse", "HEAD"], remove=True)
     return head.decode().strip()
 
 
-def rows(script: str, commit: str, count: int) -> list[dict[str, object]]:
+def rows(script: str, commit: str, image: str, count: int) -> list[dict[str, object]]:
     """``count`` rows of the new generation that differ in their id only."""
     return [
         {
@@ -132,7 +140,7 @@ def rows(script: str, commit: str, count: int) -> list[dict[str, object]]:
             "problem_statement": "",
             "FAIL_TO_PASS": json.dumps(["check.sh::value"]),
             "PASS_TO_PASS": "[]",
-            "image": IMAGE,
+            "image": image,
             "eval_script": script,
             "log_parser": "parse_log_pytest",
             "eval_type": "pass_and_fail",
@@ -149,9 +157,9 @@ def swebench_eval(dataset: Path) -> list[str]:
     return [str(BIN / "swebench"), "eval", str(dataset), "--gold", "--workers", "1"]
 
 
-def harness_cost(command: Callable[[Path], list[str]], script: str, commit: str, many: int) -> Cost:
+def harness_cost(command: Callable[[Path], list[str]], script: str, commit: str, many: int, image: str = IMAGE) -> Cost:
     """From a run of one instance and a run of ``many``."""
-    one, all_of_them = (overhead(command, rows(script, commit, count)) for count in (1, many))
+    one, all_of_them = (overhead(command, rows(script, commit, image, count)) for count in (1, many))
     per_instance = (all_of_them - one) / (many - 1)
     return Cost(per_run=one - per_instance, per_instance=per_instance)
 

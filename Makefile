@@ -20,7 +20,7 @@ DEV_READY := $(VENV)/ready-dev-$(PYTHON_VERSION)
 .PHONY: help demo install test lint images bench clean
 
 help:
-	@sed -n 's/^# \{0,1\}//p' Makefile | head -7
+	@sed -n 's/^# \{0,1\}//p' Makefile | head -6
 
 # Exit status 1 is pytest's "some items failed": the predictions of the demo show every outcome.
 demo: $(if $(wildcard $(DEV_READY)),$(DEV_READY),$(USER_READY))

@@ -49,6 +49,8 @@ def swe_job(
         labels=labels_of(item.run, item.planned),
     )
     item.run.jobs.add(job)
+    if item.run.stopping:  # told so since this item's setup began
+        job.cancel()
     try:
         job.start()
         job.wait_standing()

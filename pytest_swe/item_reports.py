@@ -28,7 +28,8 @@ PROPERTIES = ("instance_id", "model", "status", "reason")
 class ItemReportsPlugin:
     """Registered where items run."""
 
-    @pytest.hookimpl(wrapper=True)
+    # First, so outermost: pytest-retry repeats an item inside this hook, and its last attempt is the one that counts.
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_makereport(
         self, item: pytest.Item, call: pytest.CallInfo[None]
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:

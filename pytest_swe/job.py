@@ -36,6 +36,9 @@ from pytest_swe.sandbox.base import Sandbox, SandboxProvider
 
 log = logging.getLogger(__name__)
 
+#: Seconds that removing a sandbox may take before nobody waits for it any more.
+CLOSING = 10.0
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
@@ -57,10 +60,10 @@ class _Attempt:
 
 
 class Job:
-    """Judge one candidate on one instance.
+    """Judge one candidate on one instance. ``labels`` go onto every sandbox.
 
     `run` does it all in the calling thread. `start` acquires the first sandbox in a thread and then waits for `go`,
-    so that pytest can tell setup from call. ``labels`` go onto every sandbox.
+    so that pytest can tell setup from call.
     """
 
     def __init__(
@@ -90,8 +93,7 @@ class Job:
         self._acquire_error: BaseException | None = None
         self._outcome: Outcome | None = None
         self._thread: threading.Thread | None = None
-        # Reentrant: a signal handler may cancel in the middle of a cancel.
-        self._lock = threading.RLock()
+        self._lock = threading.Lock()
 
     # -- for whoever waits -------------------------------------------------------------------------------------------
 
@@ -119,11 +121,14 @@ class Job:
         return self._result()
 
     def cancel(self) -> None:
-        """End the work now; its sandbox is closed, no outcome is made. Idempotent."""
+        """End the work now; its sandbox is closed, no outcome is made. Idempotent, waits at most `CLOSING` seconds."""
         self._cancelled.set()
         self._go.set()
         if not self._done.is_set():
-            self._close_sandbox()
+            # In a thread: a close that hangs must not hold whoever was interrupted.
+            closing = threading.Thread(target=self._close_sandbox, name="swe-close", daemon=True)
+            closing.start()
+            closing.join(CLOSING)
 
     @property
     def ended(self) -> bool:
@@ -144,7 +149,7 @@ class Job:
             if self.candidate.is_empty:
                 attempts = [_Attempt(Verdict("unresolved", Reason.EMPTY_PATCH))]
             else:
-                self._first_acquire()
+                self._acquire()
                 _wait(self._go)
                 self._check_cancelled()
                 attempts = self._attempts()
@@ -161,13 +166,6 @@ class Job:
             if not kept:
                 self._close_sandbox()
 
-    def _first_acquire(self) -> None:
-        try:
-            self._acquire()
-        finally:
-            if self.sandbox is not None:
-                self._standing.set()
-
     def _acquire(self) -> Sandbox:
         self._check_cancelled()
         with self._phase("acquire"):
@@ -175,6 +173,7 @@ class Job:
         with self._lock:
             self.sandbox = sandbox
         self._check_cancelled()
+        self._standing.set()
         return sandbox
 
     def _close_sandbox(self) -> None:

@@ -66,7 +66,7 @@ class RewardsFile:
         """One report of one phase of one item."""
         waiting = self._waiting.get(report.nodeid)
         line: dict[str, Any] | None = getattr(report, "swe_reward", None)
-        if str(report.outcome) == "rerun":
+        if report.outcome not in ("passed", "failed", "skipped"):  # "rerun", "retried": it is run once more
             reruns = (waiting.reruns if waiting else 0) + 1
             self._waiting[report.nodeid] = _Waiting({}, reruns)
         elif line is not None:

@@ -23,7 +23,7 @@ from pytest_swe.dataset.predictions import read_predictions
 from pytest_swe.dataset.source import Dataset, dataset_of_rows
 from pytest_swe.errors import RowInvalid, SweError
 from pytest_swe.harness.base import Harness
-from pytest_swe.job import Job, Policy
+from pytest_swe.job import CLOSING, Job, Policy
 from pytest_swe.model import Row
 from pytest_swe.options import Settings
 from pytest_swe.planning import CONTROLS, Planned, Selection, Source, plan, select
@@ -32,9 +32,6 @@ from pytest_swe.sandbox.base import SandboxProvider
 from pytest_swe.user_code import user_code
 
 log = logging.getLogger(__name__)
-
-#: Seconds in which, at the end, every sandbox that still stands must be removed.
-CLOSING = 10.0
 
 
 @dataclass(frozen=True, slots=True)

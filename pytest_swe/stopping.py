@@ -13,6 +13,7 @@ import signal
 import threading
 import time
 from collections.abc import Generator
+from queue import SimpleQueue
 from types import FrameType
 
 import pytest
@@ -59,13 +60,21 @@ class SigtermAsInterrupt:
 def stop_softly(run: Run) -> None:
     """Make SIGUSR1 end what runs and skip what is left, without ending the process."""
 
+    told: SimpleQueue[None] = SimpleQueue()
+
     def handler(signum: int, frame: FrameType | None) -> None:
+        # Nothing that takes a lock: the main thread may hold it where it was interrupted. This queue is made for that.
         run.stopping = True
+        told.put(None)
+
+    def cancel_jobs() -> None:
+        told.get()
         for job in list(run.jobs):
             job.cancel()
 
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGUSR1, handler)
+        threading.Thread(target=cancel_jobs, name="swe-stop", daemon=True).start()
 
 
 class WorkerStopPlugin:

@@ -148,3 +148,30 @@ def test_items_whose_names_come_out_the_same_have_logs_of_their_own(project: Pro
 
 def _logs_of(project: Project, model: str, dataset: str) -> Path:
     return next(Path(line["logs"]) for line in project.rewards if (line["model"], line["dataset"]) == (model, dataset))
+
+
+def test_the_last_attempt_counts_when_a_plugin_repeats_an_item_in_its_report(project: Project) -> None:
+    repeat = (
+        "\n\n@pytest.hookimpl(wrapper=True, tryfirst=True)\n"
+        "def pytest_runtest_makereport(item, call):\n"  # as pytest-retry does it
+        "    report = yield\n"
+        "    if call.when == 'call' and report.failed:\n"
+        "        report.outcome = 'retried'\n"
+        "        item.ihook.pytest_runtest_logreport(report=report)\n"
+        "        item.ihook.pytest_runtest_teardown(item=item, nextitem=None)\n"
+        "        item._initrequest()\n"
+        "        item.ihook.pytest_runtest_setup(item=item)\n"
+        "        call = pytest.CallInfo.from_call(item.runtest, 'call')\n"
+        "        again = pytest.TestReport.from_item_and_call(item, call)\n"
+        "        report.outcome, report.longrepr = again.outcome, again.longrepr\n"
+        "    return report\n"
+    )
+    once = TOY.read_text().replace(
+        '        good = play == "always" or (play in ("resolved", "sleep") and not control)',
+        "        attempts.append(1)\n        good = len(attempts) == 2",
+    )
+    project.pytester.makeconftest(once.replace("class ToyHarness", "attempts = []\n\n\nclass ToyHarness") + repeat)
+    result = project.run(project.rows({"a-1": "resolved"}), "--swe-preds", "gold")
+    assert project.statuses == {"a-1": ("resolved", "")}
+    assert project.rewards[0]["reruns"] == 1
+    assert result.ret == 0

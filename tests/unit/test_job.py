@@ -307,3 +307,16 @@ def _raised(call: Callable[[], object]) -> BaseException:
     with pytest.raises(Cancelled) as raised:
         call()
     return raised.value
+
+
+def test_a_close_that_hangs_does_not_hold_who_cancels(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pytest_swe.job.CLOSING", 0.01)
+    bench = Bench(("hang",))
+    bench.closing = lambda: None if bench.let_go.wait(LONG) else pytest.fail("cancel waited for the close")
+    job = bench.job()
+    job.start()
+    job.wait_standing()
+    job.cancel()
+    bench.let_go.set()
+    job.join(LONG)
+    assert bench.closes == [1]

@@ -92,12 +92,13 @@ def _unknown(name: str, count: int, refs: Sequence[RowRef]) -> str:
 
 def plan(refs: Sequence[RowRef], sources: Sequence[Source]) -> tuple[Planned, ...]:
     """Every item, in row order. Names: ``id``, ``id@model`` when there are several models, ``#k`` for repeats."""
-    several = len({model for source in sources for model in source.models}) > 1
+    models = [(source, source.models) for source in sources]  # once: it looks at every prediction
+    several = len({model for _, found in models for model in found}) > 1
     repeats: dict[tuple[int, str, str], int] = {}
     names: set[str] = set()
     items: list[Planned] = []
     for ref in refs:
-        for item in _items_of(ref, sources):
+        for item in _items_of(ref, models):
             key = (ref.line, ref.instance_id, item.model)
             repeat = repeats[key] = repeats.get(key, -1) + 1
             base = _row_name(ref)
@@ -126,9 +127,9 @@ def _safe(name: str) -> str:
     return name.replace("::", "..").replace("[", "(").replace("]", ")").replace("\n", " ")
 
 
-def _items_of(ref: RowRef, sources: Iterable[Source]) -> Iterator[Planned]:
-    for source in sources:
-        for model in source.models:
+def _items_of(ref: RowRef, models: Iterable[tuple[Source, Iterable[str]]]) -> Iterator[Planned]:
+    for source, known in models:
+        for model in known:
             if ref.problem:
                 yield Planned(name="", ref=ref, model=model, source=source.name, work="bad", problem=ref.problem)
             else:

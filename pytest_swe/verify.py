@@ -61,7 +61,10 @@ def verify_task(
     if log_dir is None or outcome.log is None:
         return outcome.reward
     place = instance_directory(Path(log_dir), outcome.reward.model, outcome.reward.instance_id)
-    write_instance_logs(place, outcome)
+    try:
+        write_instance_logs(place, outcome)
+    except OSError:  # no reason to lose a verdict
+        return outcome.reward.model_copy(update={"flags": (*outcome.reward.flags, "logs_not_written")})
     return outcome.reward.model_copy(update={"logs": str(place)})
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import pytest
 
-from .conftest import SHAPES, Project
+from .conftest import SHAPES, TOY, Project
 
 MANY = {f"s-{number}": "sleep:30" for number in range(6)}
 
@@ -67,6 +67,44 @@ def test_a_signal_to_the_controller_alone_ends_everything(
     assert "did not run: 6 (s-0" in output
     assert project.left == []
     assert not children_of(project)
+
+
+def test_another_sigterm_does_not_interrupt_the_ending(project: Project) -> None:
+    slow = "\n\ndef pytest_sessionfinish():\n    (PLACE.parent / 'ending').touch()\n    time.sleep(1)\n"
+    project.pytester.makeconftest(TOY.read_text() + slow)
+    process = start(project, project.rows(MANY), "-n0")
+    wait_for(lambda: len(project.started) >= 1)
+    process.terminate()
+    wait_for((project.path / "ending").exists)
+    process.terminate()
+    output, _ = process.communicate(timeout=20)
+    assert process.returncode == pytest.ExitCode.INTERRUPTED
+    assert "Traceback" not in output
+    assert "did not run: 6 (s-0" in output
+    assert project.left == []
+
+
+def test_nothing_of_a_run_stays_in_the_process(project: Project) -> None:
+    script = (
+        "import signal, threading, pytest\n"
+        "def state():\n"
+        "    return [signal.getsignal(s) for s in signal.valid_signals()], threading.active_count()\n"
+        "args = ['toy.jsonl', '--swe-preds', 'gold', '--swe-provider', 'toy', '-n0', '-p', 'no:rerunfailures']\n"
+        "before = state()\n"
+        "for name in 'ab':\n"
+        "    assert pytest.main([*args, '--swe-run-id', name]) == 0\n"
+        "    assert state() == before\n"
+        "found = []\n"
+        "run = threading.Thread(target=lambda: found.append(pytest.main([*args, '--swe-run-id', 'c'])))\n"
+        "run.start()\n"
+        "run.join()\n"
+        "assert found == [0]\n"
+        "assert state() == before\n"
+    )
+    project.rows({"a-1": "resolved"})
+    done = project.pytester.runpython(project.pytester.makepyfile(embedding=script))
+    assert done.ret == 0
+    assert len(list(project.path.glob("swe-results/*/rewards.jsonl"))) == 3
 
 
 def test_reruns_leave_one_line_that_counts_them(project: Project) -> None:

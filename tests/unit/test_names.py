@@ -47,3 +47,16 @@ def test_every_item_has_a_name_of_its_own(ids: list[str], sources: int) -> None:
     assert len({item.name for item in items}) == len(items) == len(ids) * sources
     assert all(item.repeat == 0 for item in items)
     assert not any("::" in item.name for item in items)
+
+
+def test_a_plan_looks_at_the_predictions_once_and_not_for_each_row() -> None:
+    looks: list[int] = []
+
+    class Counting(Source):
+        @property
+        def models(self) -> tuple[str, ...]:
+            looks.append(1)
+            return ("m",)
+
+    plan([RowRef(f"i-{line}", line, "data.jsonl") for line in range(1, 50)], [Counting(name="gold")])
+    assert len(looks) == 1

@@ -31,3 +31,7 @@ def __getattr__(name: str) -> object:
     import importlib
 
     return getattr(importlib.import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

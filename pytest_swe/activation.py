@@ -14,6 +14,7 @@ from pytest_swe.dataset.source import dataset_path, looks_like_dataset
 from pytest_swe.errors import SweError
 from pytest_swe.item_reports import ItemReportsPlugin
 from pytest_swe.job import Policy
+from pytest_swe.model import Candidate
 from pytest_swe.options import Settings, settings_from
 from pytest_swe.reporting import ReportingPlugin
 from pytest_swe.reward import Verdict
@@ -46,11 +47,19 @@ def find_datasets(
 
 def _file_of(path: Path) -> Path:
     """The file that stands for a data set; a directory is refused when pytest would run something of it."""
-    directory = path if path.is_dir() else path.parent if path.name in (REPO_FILE, TASK_FILE) else None
-    code = host_code_in(directory) if directory is not None else None
-    if code is not None:
-        raise pytest.UsageError(f"{code}: a data set must not bring code that runs on the host; remove the file")
-    return file_of(path)
+    file = file_of(path)
+    for directory in _directories_of(file):
+        code = host_code_in(directory)
+        if code is not None:
+            raise pytest.UsageError(f"{code}: a data set must not bring code that runs on the host; remove the file")
+    return file
+
+
+def _directories_of(file: Path) -> Sequence[Path]:
+    """Directories that belong to a data set and that pytest would look into: of a task also its repository's."""
+    if file.name == REPO_FILE:
+        return (file.parent,)
+    return tuple(file.parents)[:3] if file.name == TASK_FILE else ()
 
 
 def activate(config: pytest.Config, datasets: Sequence[Path]) -> None:
@@ -108,6 +117,12 @@ def _distributes(config: pytest.Config) -> bool:
     return has_xdist and config.option.dist != "no" and not config.option.collectonly
 
 
-def _keep(settings: Settings) -> Callable[[Verdict], bool]:
-    wanted = settings.keep or settings.shell
-    return lambda verdict: wanted and verdict.status in ("unresolved", "error")
+def _keep(settings: Settings) -> Callable[[Candidate, Verdict], bool]:
+    """A sandbox is kept when its item fails: not when the control ``base`` does not resolve, as it should."""
+
+    def keep(candidate: Candidate, verdict: Verdict) -> bool:
+        if candidate.is_control:
+            return verdict.status in ("resolved", "error")
+        return verdict.status in ("unresolved", "error")
+
+    return keep if settings.keep or settings.shell else lambda candidate, verdict: False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 
 import pytest
@@ -11,6 +11,8 @@ import pytest
 from pytest_swe.dataset.check import Finding, check
 from pytest_swe.errors import SweError
 from pytest_swe.run import Run
+
+ORDER: Mapping[str, int] = {"error": 0, "warning": 1, "info": 2}
 
 
 class CheckPlugin:
@@ -23,13 +25,18 @@ class CheckPlugin:
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         terminal: pytest.TerminalReporter = session.config.pluginmanager.getplugin("terminalreporter")
         counts: Counter[str] = Counter()
-        for finding in self._findings():
+        verbose = session.config.option.verbose > 0
+        # The same row faults come with every predictions file.
+        findings = sorted(dict.fromkeys(self._findings()), key=lambda finding: ORDER[finding.level])
+        for finding in findings:
             counts[finding.level] += 1
-            bad = finding.level == "error"
-            terminal.write_line(f"{finding.level}: {finding.text}", red=bad, yellow=finding.level == "warning")
+            if finding.level != "info" or verbose:
+                bad = finding.level == "error"
+                terminal.write_line(f"{finding.level}: {finding.text}", red=bad, yellow=not bad)
         rows = sum(len(self.run.plan_of(path).dataset.refs) for path in self.run.paths)
         said = ", ".join(f"{count} {level}s" for level, count in sorted(counts.items())) or "nothing to complain about"
-        terminal.write_line(f"checked {rows} rows: {said}")
+        hint = " (-v shows the infos)" if counts["info"] and not verbose else ""
+        terminal.write_line(f"checked {rows} rows: {said}{hint}")
         session.testsfailed = counts["error"]
         return True
 

@@ -40,11 +40,21 @@ class DatasetFile(pytest.Module):
             yield SweItem.of(self, plan, planned)
 
 
+def dataset_file(parent: pytest.Collector, path: Path) -> DatasetFile:
+    """The collector of a data set, with a node id that leads to it from wherever it stands.
+
+    pytest's own is empty for a file outside of rootdir: two data sets there would share their node ids.
+    """
+    nodeid = os.path.relpath(path, parent.config.rootpath).replace(os.sep, "/")
+    node: DatasetFile = DatasetFile.from_parent(parent, path=path, nodeid=nodeid)
+    return node
+
+
 class TaskRepository(pytest.Directory):
     """A task repository, or one task of it: collected from the file that stands for it, nothing below is looked at."""
 
     def collect(self) -> Iterable[pytest.Item | pytest.Collector]:
-        yield DatasetFile.from_parent(self, path=file_of(self.path))
+        yield dataset_file(self, file_of(self.path))
 
 
 def is_task_repository(path: Path) -> bool:
@@ -84,6 +94,5 @@ class CollectionPlugin:
 
     def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
         if file_path.resolve() in self._files:
-            dataset: DatasetFile = DatasetFile.from_parent(parent, path=file_path)
-            return dataset
+            return dataset_file(parent, file_path)
         return None

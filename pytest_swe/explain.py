@@ -7,6 +7,9 @@ from collections.abc import Iterator
 from pytest_swe.model import Reason
 from pytest_swe.reward import Outcome, RequiredTests
 
+#: What runs the evaluation once more in a sandbox that was kept: the patch is in already.
+REPEAT = "bash /pytest-swe/eval.sh"
+
 #: Lines of the failing test's traceback that are shown, and ids of broken tests.
 EXCERPT_LINES = 10
 SHOWN_IDS = 3
@@ -34,7 +37,7 @@ def explain(outcome: Outcome, logs: str = "") -> str:
 def _lines(outcome: Outcome, logs: str) -> Iterator[str]:
     reward, report = outcome.reward, outcome.report
     words = WORDS.get(Reason(reward.reason), reward.reason) if reward.reason else UNWANTED_PASS
-    yield words
+    yield f"{reward.reason}: {words}" if reward.reason and words != reward.reason else words
     if reward.detail and reward.detail != words:
         yield from (f"  {line}" for line in reward.detail.splitlines()[:4])
     if reward.apply is not None and reward.apply.outcome != "none":

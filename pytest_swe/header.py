@@ -54,7 +54,7 @@ def _candidates(source: Source) -> Iterator[str]:
     words = {"patch": "patches", "empty": "empty", "bad": "unusable"}
     counts = ", ".join(f"{count} {words[kind]}" for kind, count in kinds.items())
     models = ", ".join(source.models[:4]) + (", ..." if len(source.models) > 4 else "")
-    yield f"swe candidates: {source.name} ({counts or 'none'}) by {models}"
+    yield f"swe candidates: {source.name} ({counts} by {models})" if counts else f"swe candidates: {source.name} (none)"
 
 
 def _engine(run: Run) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from pytest_swe.errors import Cancelled, SweError
-from pytest_swe.explain import explain
+from pytest_swe.explain import REPEAT, explain
 from pytest_swe.item import OUTCOME, NotMeasured, SweItem, Unresolved
 from pytest_swe.model import Reason
 from pytest_swe.report.instance_logs import write_instance_logs
@@ -119,7 +119,7 @@ def _text(item: SweItem, outcome: Outcome) -> str:
     logs = str(item.run.directory / outcome.reward.logs) if outcome.reward.logs else ""
     text = explain(outcome, logs)
     if outcome.kept:
-        text += f"\n  kept: {shlex.join(outcome.kept)}   (repeat: bash /pytest-swe/driver.sh)"
+        text += f"\n  kept: {shlex.join(outcome.kept)}   (the tests again: {REPEAT})"
     return text
 
 

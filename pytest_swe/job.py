@@ -44,12 +44,12 @@ CLOSING = 10.0
 class Policy:
     """How Jobs are run. ``controls`` caches, per instance, whether the unpatched tree can be measured.
 
-    ``keep`` is asked with the verdict, and leaves the sandbox standing when it says so.
+    ``keep`` is asked with candidate and verdict, and leaves the sandbox standing when it says so.
     """
 
     controls: Controls = field(default_factory=Controls)
     attempts_when_provoked: int = 2
-    keep: Callable[[Verdict], bool] = lambda verdict: False
+    keep: Callable[[Candidate, Verdict], bool] = lambda candidate, verdict: False
 
 
 @dataclass(slots=True)
@@ -130,6 +130,10 @@ class Job:
             closing.start()
             closing.join(CLOSING)
 
+    def discard(self) -> None:
+        """Close a sandbox that was kept."""
+        self._close_sandbox()
+
     @property
     def ended(self) -> bool:
         """Whether the thread has ended and its sandbox is closed."""
@@ -153,7 +157,7 @@ class Job:
                 _wait(self._go)
                 self._check_cancelled()
                 attempts = self._attempts()
-            kept = self._policy.keep(attempts[-1].verdict) and self.sandbox is not None
+            kept = self._policy.keep(self.candidate, attempts[-1].verdict) and self.sandbox is not None
             self._outcome = self._outcome_of(attempts, kept)
         except BaseException as error:  # the one place that turns the unknown into error
             if self._thread is None and not isinstance(error, Exception):
@@ -246,7 +250,7 @@ class Job:
 
     def _outcome_of(self, attempts: list[_Attempt], kept: bool) -> Outcome:
         last = attempts[-1]
-        verdict, spec = last.verdict, self.instance.spec
+        verdict, spec, offered = last.verdict, self.instance.spec, self._provider.capabilities
         phases = dict(self._phases) | dict(last.log.phases_ms if last.log else {})
         reward = Reward(
             instance_id=self.instance.id,
@@ -261,7 +265,7 @@ class Job:
             repo=self.instance.repo,
             provider=self._provider.name,
             image=spec.image,
-            network=spec.network,
+            network=spec.network if spec.network in offered.networks else "full",
             limits=Limits(
                 cpus=spec.cpus,
                 memory_mb=spec.memory_mb,
@@ -270,7 +274,7 @@ class Job:
             ),
             apply=apply_of(last.log),
             tests=tests_of(last.report),
-            flags=last.report.flags if last.report else (),
+            flags=(*(last.report.flags if last.report else ()), *(() if offered.isolated else ("not_isolated",))),
             attempts=tuple(Attempt(reason=a.verdict.reason or "", detail=a.verdict.detail) for a in attempts[:-1]),
             seconds=round(time.monotonic() - self._begun, 3),
             phases_ms=phases,

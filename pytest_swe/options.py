@@ -84,6 +84,9 @@ def add_options(parser: pytest.Parser) -> None:
         parser.addini(option.dest, option.help, type=_INI_TYPES[option.kind], default=None)
 
 
+#: Options whose values in an ini file are paths, relative to it.
+PATHS = frozenset({"swe-dataset", "swe-preds"})
+
 _INI_TYPES: Mapping[Kind, Literal["string", "bool", "linelist"]] = {
     "str": "string",
     "int": "string",
@@ -163,7 +166,7 @@ def _value(config: pytest.Config, option: Option) -> object:
     value = getattr(config.option, option.dest, None)
     if value is not None:
         return cast("object", value)
-    value = config.getini(option.dest)
+    value = ini_paths(config, option.dest) if option.name in PATHS else config.getini(option.dest)
     if value in (None, "", []):
         return None
     if option.choices and value not in option.choices:
@@ -171,6 +174,13 @@ def _value(config: pytest.Config, option: Option) -> object:
     if option.kind in ("int", "float"):
         return _number(option, str(value))
     return cast("object", value)
+
+
+def ini_paths(config: pytest.Config, key: str) -> list[str]:
+    """The paths of a list in the ini file, relative to it, where such a file exists; other names as they are."""
+    base = config.inipath.parent if config.inipath else Path(config.invocation_params.dir)
+    values = cast("list[str]", config.getini(key) or [])
+    return [str(base / value) if (base / value).exists() else value for value in values]
 
 
 def _number(option: Option, text: str) -> int | float:
@@ -216,7 +226,7 @@ def _memory(text: str) -> int:
     scale = {"k": 1 / 1024, "": 1 / 1024**2, "m": 1, "g": 1024, "t": 1024**2}[match[2]]
     megabytes = int(float(match[1]) * scale)
     if megabytes < 1:
-        raise pytest.UsageError(f"--swe-memory {text}: less than one MiB; write a unit, such as {text}g")
+        raise pytest.UsageError(f"--swe-memory {text}: less than one MiB; write a unit, such as 8g")
     return megabytes
 
 

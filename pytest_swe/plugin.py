@@ -11,10 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from pytest_swe.options import add_options
+from pytest_swe.options import add_options, ini_paths
 
 #: Suffixes of paths that are looked into when they are named on the command line.
 SUFFIXES = (".jsonl", ".json", ".parquet", ".gz", ".zst", ".yaml")
+
+#: A file in the directory of the results, by which it is known (`pytest_swe.rewards_file`, not imported for this).
+RESULTS_MARK = ".pytest-swe-results"
 
 DATASETS = pytest.StashKey[tuple[Path, ...]]()
 
@@ -33,8 +36,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) -> None:
     """Find the data sets before any conftest.py is loaded: one in a data set must never be."""
     known = early_config.known_args_namespace
-    named = [*(known.swe_dataset or ()), *(early_config.getini("swe_dataset") or ())]
     positional = list(known.file_or_dir or ())
+    # An ini file says what plain ``pytest`` runs; who names something on the command line means that alone.
+    named = list(known.swe_dataset or (() if positional else ini_paths(early_config, "swe_dataset")))
     candidates = [arg for arg in positional if _may_be_dataset(Path(arg.split("::")[0]))]
     if not named and not candidates:
         return
@@ -44,8 +48,8 @@ def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) 
     early_config.stash[DATASETS] = found
     added = [path for path in extra if path not in positional]
     args.extend(added)
-    # Also here, or pytest takes the current directory for the place whose conftest files come first.
-    known.file_or_dir = [*positional, *added]
+    # Also here, so that the conftest files that lead to a data set come first, beside those of the user's own project.
+    known.file_or_dir = [*(positional or [os.curdir]), *added]
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -59,6 +63,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """A task repository that is not named holds tests that are not the user's: leave it alone."""
+    if os.path.isfile(collection_path / RESULTS_MARK):
+        return True  # test_output.txt looks like a doctest file
     if (
         os.path.isfile(collection_path / "sweb.yaml")
         and os.path.isdir(collection_path / "tasks")

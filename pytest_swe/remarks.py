@@ -23,7 +23,11 @@ def _of(source: Source, ids: set[str]) -> Iterator[str]:
         return
     yield from source.predictions.notes
     yield from _some(list(source.predictions.problems))
-    yield from _some([f"{source.name}: {unmatched}" for unmatched in match(source.predictions, ids)])
+    unmatched = match(source.predictions, ids)
+    yield from _some([f"{source.name}: {one}" for one in unmatched if one.suggestion])
+    others = sum(not one.suggestion for one in unmatched)
+    if others:
+        yield f"{source.name}: {others} predictions for instances that are not in the data set"
 
 
 def _some(lines: list[str]) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from pytest_swe import registry
 from pytest_swe.errors import SweError
 from pytest_swe.header import header
 from pytest_swe.item import SweItem
@@ -44,9 +46,14 @@ class ReportingPlugin:
         self._troubles: Counter[str] = Counter()
 
     def pytest_sessionstart(self) -> None:
+        settings, option = self.run.settings, self.run.config.option
         try:
             for path in sorted(self.run.paths):
                 self.run.plan_of(path)
+            if settings.harness is not None:
+                registry.harness(settings.harness)
+            if not (option.collectonly or settings.check):
+                self.run.provider()
         except SweError as error:
             raise pytest.UsageError(str(error)) from None
 
@@ -75,6 +82,8 @@ class ReportingPlugin:
                 self.rewards.open_once()
             except SweError as error:
                 pytest.exit(str(error), returncode=pytest.ExitCode.USAGE_ERROR)
+            with contextlib.suppress(OSError):  # said at the end, when it is written again
+                write_json(self.run.directory / "run.json", run_json(self.run, self.rewards))
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -117,6 +126,8 @@ class ReportingPlugin:
         missing = self.rewards.missing
         if missing:
             terminalreporter.write_line(f"did not run: {_names(missing)}", yellow=True)
+        if not missing and not self._evaluated() and all(line["status"] == "skipped" for line in self.rewards.lines):
+            terminalreporter.write_line("nothing was evaluated: no row has a prediction", red=True)
         for remark in remarks(self.run):
             terminalreporter.write_line(remark, yellow=True)
         for trouble, count in self._troubles.items():
@@ -139,17 +150,21 @@ class ReportingPlugin:
 
     def _exit_status(self, *, others_failed: bool) -> int:
         ours = Counter(str(line["status"]) for line in self.rewards.lines if not self._was_expected(line))
-        # -x and --maxfail stop on purpose: what stopped them decides.
-        if others_failed or (self.rewards.missing and ours["unresolved"]):
+        if others_failed:
             return int(pytest.ExitCode.TESTS_FAILED)
-        if self.rewards.missing:
-            return EXIT_INCOMPLETE
         if self.run.settings.fail_under is not None:
             rates = [summary.rate for summary in self._summaries()]
             return 0 if min(rates, default=0.0) >= self.run.settings.fail_under else 1
         if ours["unresolved"]:
             return int(pytest.ExitCode.TESTS_FAILED)
-        return EXIT_ONLY_ERRORS if ours["error"] else int(pytest.ExitCode.OK)
+        if ours["error"]:
+            return EXIT_ONLY_ERRORS
+        # Every item skipped: a typo in a path or an id must not look like a success.
+        complete = self._evaluated() and not self.rewards.missing
+        return int(pytest.ExitCode.OK) if complete else EXIT_INCOMPLETE
+
+    def _evaluated(self) -> bool:
+        return any(line["status"] in ("resolved", "unresolved") for line in self.rewards.lines)
 
     def _was_expected(self, line: Mapping[str, Any]) -> bool:
         """Whether this is a failure that had to come: the control ``base``, or an xfail of the user's own."""

@@ -20,6 +20,9 @@ from pytest_swe.planning import Planned
 from pytest_swe.reward import Reward
 from pytest_swe.run import DatasetPlan, Run
 
+#: A file in the directory of the results, by which it is known.
+RESULTS_MARK = ".pytest-swe-results"
+
 #: Data set, line, instance, model, repeat. The line, because a bad row may repeat another's id.
 Key = tuple[str, int, str, str, int]
 
@@ -159,6 +162,7 @@ class RewardsFile:
             return
         try:
             self.run.directory.mkdir(parents=True, exist_ok=True)
+            _mark(self.run.settings.results)
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._file = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o644)
             self._opened = True
@@ -168,6 +172,13 @@ class RewardsFile:
             raise UsageError(
                 f"{error.filename or self.path}: {error.strerror}", hint="name a place that can be written"
             ) from None
+
+
+def _mark(results: Path) -> None:
+    """Say what the directory is: to pytest, which would collect its text files, and to git."""
+    for name, text in ((RESULTS_MARK, "Results of pytest-swe; not collected.\n"), (".gitignore", "*\n")):
+        if not (results / name).exists():
+            (results / name).write_text(text)
 
 
 def key_of(line: Mapping[str, Any]) -> Key:

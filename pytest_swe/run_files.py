@@ -58,16 +58,20 @@ def swebench_run_json(run: Run) -> dict[str, Any]:
 
 
 def link_for_swebench(run: Run) -> None:
-    """Let swebench's tools read the logs from the run's directory: they look in ``logs/run_evaluation/<run id>``."""
+    """Let swebench's tools read the logs from the run's directory: they look in ``logs/run_evaluation/<run id>``.
+
+    A link per model: one to all of ``logs`` would lead into itself, and whoever walks the tree with it.
+    """
     logs = run.directory / "logs"
     if not logs.is_dir():
         return
-    write_json(logs / "run.json", swebench_run_json(run))
-    place = logs / "run_evaluation"
-    place.mkdir(exist_ok=True)
-    link = place / run.run_id
-    if not link.is_symlink():
-        link.symlink_to("..", target_is_directory=True)
+    place = logs / "run_evaluation" / run.run_id
+    place.mkdir(parents=True, exist_ok=True)
+    write_json(place / "run.json", swebench_run_json(run))
+    for model in {run.model_name(planned.model) for plan in run.plans.values() for planned in plan.items}:
+        link = place / model
+        if (logs / model).is_dir() and not link.is_symlink():
+            link.symlink_to(f"../../{model}", target_is_directory=True)
 
 
 def versions() -> dict[str, str]:

@@ -8,7 +8,9 @@ import sys
 
 import pytest
 
+from pytest_swe.explain import REPEAT
 from pytest_swe.item import OUTCOME, SweItem
+from pytest_swe.job import Job
 from pytest_swe.run import Run
 
 
@@ -29,9 +31,12 @@ class ShellPlugin:
         if capture is not None:
             capture.suspend(in_=True)
         try:
-            sys.stdout.write(f"\n{report.longrepr}\n\n{shlex.join(command)}\n(repeat: bash /pytest-swe/driver.sh)\n")
+            sys.stdout.write(f"\n{report.longrepr}\n\n{shlex.join(command)}\n(the tests again: {REPEAT})\n")
             sys.stdout.flush()
             subprocess.run(command, check=False)
         finally:
+            job = node.funcargs["swe_job"]
+            if isinstance(job, Job) and not self.run.settings.keep:
+                job.discard()
             if capture is not None:
                 capture.resume()

@@ -6,6 +6,7 @@ All three are safe to call from many threads.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TypedDict, Unpack
@@ -40,7 +41,7 @@ def verify_task(
     Whatever goes wrong with the sandbox is a reward of status ``error``; raises RowInvalid for a row that cannot be
     used and UsageError for an unknown provider or harness.
     """
-    rules = harness_for(row, harness)
+    rules = harness_for(_mapping(row), harness)
     instance = rules.instance(row, Origin())
     if timeout is not None:
         instance = replace(instance, steps=tuple(replace(step, timeout=timeout) for step in instance.steps))
@@ -92,10 +93,20 @@ def regrade_log(row: Row, patch: bytes | str | None, log: bytes, *, harness: str
 
     A None patch is what swebench calls ``patch_is_None``. Raises RowInvalid for a row that cannot be used.
     """
-    rules = harness_for(row, harness)
+    rules = harness_for(_mapping(row), harness)
     instance = rules.instance(row, Origin())
+    if not isinstance(log, bytes):
+        raise TypeError(f"log: expected bytes, not {type(log).__name__}")
     return rules.grade(instance, rules.saved(instance, _bytes(patch), log))
 
 
+def _mapping(row: object) -> Row:
+    if not isinstance(row, Mapping):
+        raise TypeError(f"row: expected a mapping, the row itself, not {type(row).__name__}")
+    return row
+
+
 def _bytes(patch: bytes | str | None) -> bytes | None:
+    if patch is not None and not isinstance(patch, (bytes, str)):
+        raise TypeError(f"patch: expected bytes, text or None, not {type(patch).__name__}")
     return patch_bytes(patch) if isinstance(patch, str) else patch

@@ -245,5 +245,7 @@ def _squashed(instance_id: str) -> str:
 
 
 def _closest(instance_id: str, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(instance_id, known, 1, 0.9)
-    return near[0] if near else ""
+    near = difflib.get_close_matches(instance_id, known, 3, 0.9)
+    # Another number is another instance, not a slip of the pen.
+    numbers = re.findall(r"\d+", instance_id)
+    return next((name for name in near if re.findall(r"\d+", name) == numbers), "")

@@ -110,7 +110,7 @@ def test_a_container_removed_from_outside_is_tried_again(tmp_path: Path) -> None
 def test_a_kept_sandbox_can_be_entered_and_is_swept_later(tmp_path: Path) -> None:
     run = Running(tmp_path, "-n0", "--swe-instance", QUICK, "--swe-keep")
     output = run.finish()
-    found = re.search(r"kept: (docker exec .*?)   \(repeat: (.*)\)", output)
+    found = re.search(r"kept: (docker exec .*?)   \(the tests again: (.*)\)", output)
     assert found is not None, output
     assert len(run.containers()) == 1
     enter = [word for word in shlex.split(found[1]) if word != "-it"]

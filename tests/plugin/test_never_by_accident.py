@@ -84,6 +84,29 @@ def test_a_root_that_brings_code_is_refused_before_it_runs(project: Project, nam
     assert not (project.path / "ran").exists()
 
 
+@pytest.mark.parametrize("where", ["conftest.py", "tasks/conftest.py", "tasks/a__b-1/conftest.py"])
+def test_code_around_a_task_that_is_named_alone_is_refused_too(project: Project, where: str) -> None:
+    task_repository(project)
+    (project.path / "data" / "tasks" / "a__b-1" / "conftest.py").unlink()
+    (project.path / "data" / "tasks" / "a__b-1" / "pytest.ini").unlink()
+    (project.path / "data" / where).write_text(f"open({str(project.path / 'ran')!r}, 'w').close()\n")
+    for how in (["data/tasks/a__b-1"], ["--swe-dataset", "data/tasks/a__b-1"], ["--swe-dataset=data/tasks/a__b-1"]):
+        result = project.run(*how, "--swe-preds", "gold")
+        assert result.ret == pytest.ExitCode.USAGE_ERROR
+        assert not (project.path / "ran").exists()
+
+
+def test_results_are_not_collected_afterwards(project: Project) -> None:
+    project.pytester.makepyfile("def test_mine():\n    pass\n")
+    data = project.rows({"a-1": "unresolved", "b-1": "resolved"})
+    project.pytester.runpytest_subprocess(data, "--swe-preds", "gold,base", "--swe-provider", "toy")
+    assert list((project.path / "swe-results").glob("*/logs/*/*/test_output.txt"))
+    project.pytester.runpytest_subprocess().assert_outcomes(passed=1)
+    depths = [len(path.relative_to(project.path).parts) for path in (project.path / "swe-results").rglob("*")]
+    assert max(depths) < 9  # no link leads into itself
+    assert (project.path / "swe-results" / ".gitignore").read_text() == "*\n"
+
+
 def test_an_unconfigured_project_is_untouched(pytester: pytest.Pytester) -> None:
     pytester.makepyfile("def test_mine():\n    pass\n")
     data = pytester.path / "data"

@@ -135,7 +135,8 @@ def test_missing_predictions_follow_the_option(project: Project, policy: str, st
 
 @pytest.mark.parametrize(("policy", "status"), [("error", "error"), ("skip", "skipped")])
 def test_unsupported_follows_the_option(project: Project, policy: str, status: str) -> None:
-    result = project.run(project.rows({"a-1": "unsupported"}), "--swe-preds", "gold", "--swe-unsupported", policy)
+    data = project.rows({"a-1": "unsupported", "b-1": "resolved"})
+    result = project.run(data, "--swe-preds", "gold", "--swe-unsupported", policy)
     assert project.statuses["a-1"] == (status, "unsupported")
     assert "toy sandboxes have no GPU" in project.rewards[0]["detail"]
     assert result.ret == (10 if policy == "error" else 0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import json
+import subprocess
 import sys
 
 import pytest
@@ -148,6 +149,77 @@ def test_two_data_sets_of_one_name_keep_their_lines_apart(project: Project) -> N
     second = project.rows({"a-1": "unresolved"}, "two/toy.jsonl")
     project.run(first, second, "--swe-preds", "gold", "-n2")
     assert sorted(line["status"] for line in project.rewards) == ["resolved", "unresolved"]
+
+
+@pytest.mark.parametrize("shape", SHAPES[:2], ids=" ".join)
+@pytest.mark.parametrize("form", ["--swe-dataset=../{}", "../{}"])
+def test_data_sets_outside_of_the_project_keep_their_paths(project: Project, shape: tuple[str, ...], form: str) -> None:
+    for name in ("one", "two"):
+        (project.path / name).mkdir()
+        project.rows({"a-1": "resolved", "b-1": "resolved"}, f"{name}/toy.jsonl")
+    mine = project.path / "mine"
+    mine.mkdir()
+    (mine / "pytest.ini").write_text("[pytest]\nswe_limit = 1\n")
+    (mine / "toy_plugin.py").write_text(TOY.read_text())
+    (project.path / "conftest.py").unlink()
+    command = [sys.executable, "-m", "pytest", "-c", "pytest.ini", "--rootdir", ".", "-p", "toy_plugin", "-v", *shape]
+    command += ["--swe-preds", "gold", "--swe-provider", "toy", "-p", "no:cacheprovider"]
+    both = [form.format("one/toy.jsonl"), form.format("two/toy.jsonl")]
+    done = subprocess.run([*command, *both], cwd=mine, capture_output=True, text=True)
+    assert "gold: 2 resolved, 0 unresolved, 0 error of 2 expected" in done.stdout, done.stdout + done.stderr
+    assert "../one/toy.jsonl::a-1" in done.stdout
+    assert "../two/toy.jsonl::a-1" in done.stdout
+    again = subprocess.run([*command, "../one/toy.jsonl::a-1"], cwd=mine, capture_output=True, text=True)
+    assert "1 passed" in again.stdout, again.stdout + again.stderr
+
+
+def test_the_users_own_conftest_counts_for_a_data_set_elsewhere(project: Project) -> None:
+    mine = project.path / "mine"
+    mine.mkdir()
+    (project.path / "conftest.py").rename(mine / "conftest.py")
+    project.rows({"a-1": "resolved"})
+    command = [sys.executable, "-m", "pytest", "--rootdir", ".", "--swe-dataset=../toy.jsonl", "--swe-preds", "gold"]
+    command += ["--swe-provider", "toy", "-p", "no:cacheprovider"]
+    done = subprocess.run(command, cwd=mine, capture_output=True, text=True)
+    assert "1 passed" in done.stdout, done.stdout + done.stderr
+
+
+def test_an_ini_data_set_is_what_plain_pytest_runs(project: Project) -> None:
+    project.rows({"a-1": "resolved"})
+    mine = project.pytester.makepyfile("def test_mine():\n    pass\n")
+    project.pytester.makeini("[pytest]\nswe_dataset = toy.jsonl\nswe_preds = gold\n")
+    below = project.path / "below"
+    below.mkdir()
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "--swe-provider", "toy", "-p", "no:cacheprovider"],
+        cwd=below,
+        capture_output=True,
+        text=True,
+    )
+    assert "1 passed" in done.stdout, done.stdout + done.stderr
+    project.run(mine).assert_outcomes(passed=1)
+    assert not (project.path / "rewards.jsonl").exists()
+
+
+@pytest.mark.parametrize("option", ["--swe-provider", "--swe-harness"])
+def test_an_unknown_name_is_a_usage_error_and_no_results(project: Project, option: str) -> None:
+    data = project.rows({"a-1": "resolved"})
+    result = project.pytester.runpytest_subprocess(
+        str(data), "--swe-preds", "gold", "--swe-provider", "toy", option, "dokcer"
+    )
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert "dokcer" in result.stderr.str()
+    assert not (project.path / "swe-results").exists()
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}"])
+def test_nothing_evaluated_is_no_success(project: Project, content: str) -> None:
+    data = project.rows({"a-1": "resolved"})
+    preds = project.path / "preds.jsonl"
+    preds.write_text(content)
+    result = project.run(data, "--swe-preds", preds)
+    assert result.ret == 11
+    result.stdout.fnmatch_lines(["nothing was evaluated*"])
 
 
 def test_several_models_have_their_name_on_the_item(project: Project) -> None:

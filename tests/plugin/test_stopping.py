@@ -37,7 +37,7 @@ def test_items_that_vanish_with_their_worker_are_named(project: Project) -> None
     assert all(status == ("error", "worker_crashed") for status in project.statuses.values())
     assert len(project.rewards) < 5
     result.stdout.fnmatch_lines(["did not run: *k-*"])
-    assert result.ret == 11
+    assert result.ret == 10
     assert project.left == []
 
 

@@ -42,7 +42,6 @@ def test_an_eval_log_hook_that_raises_is_a_flag(project: Project) -> None:
     ("name", "detail"),
     [
         ("pytest_swe_harness", "pytest_swe_harness: KeyError: 'repo' at conftest.py"),
-        ("pytest_swe_sandbox_provider", "pytest_swe_sandbox_provider returned 5: expected a provider"),
         ("pytest_swe_sandbox_spec", "pytest_swe_sandbox_spec returned {'image': 'x'}: expected a SandboxSpec"),
     ],
 )
@@ -175,3 +174,10 @@ def test_the_last_attempt_counts_when_a_plugin_repeats_an_item_in_its_report(pro
     assert project.statuses == {"a-1": ("resolved", "")}
     assert project.rewards[0]["reruns"] == 1
     assert result.ret == 0
+
+
+def test_a_wrong_provider_hook_ends_the_run_before_it_begins(project: Project) -> None:
+    hooked(project, "pytest_swe_sandbox_provider")
+    result = project.run(project.rows({"a-1": "resolved"}), "--swe-preds", "gold")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert "pytest_swe_sandbox_provider returned 5: expected a provider" in result.stderr.str()

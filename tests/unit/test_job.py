@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import pytest
 
@@ -22,6 +23,7 @@ from pytest_swe.model import (
     SandboxSpec,
     StepLog,
 )
+from pytest_swe.sandbox.base import Capabilities
 
 LONG = 10  # seconds that nothing here takes: a test that waits for them fails
 
@@ -50,6 +52,7 @@ class Bench:
     plays: tuple[str, ...] = ("resolved",)
     starts: tuple[SandboxError | None, ...] = (None,)
     name: str = "bench"
+    capabilities: ClassVar[Capabilities] = Capabilities()
     made: list[CountedSandbox] = field(default_factory=list)
     evaluated: list[str] = field(default_factory=list)
     reached: threading.Event = field(default_factory=threading.Event)
@@ -264,7 +267,7 @@ def test_cancel_inside_a_close_does_not_wait_for_itself() -> None:
 @pytest.mark.parametrize(("play", "closes"), [("unresolved", 0), ("resolved", 1)])
 def test_keep_is_asked_with_the_verdict(judged: Judge, play: str, closes: int) -> None:
     bench = Bench((play,))
-    job = bench.job(policy=Policy(keep=lambda verdict: verdict.status == "unresolved"))
+    job = bench.job(policy=Policy(keep=lambda candidate, verdict: verdict.status == "unresolved"))
     judged(job)
     job.cancel()
     assert bench.closes == [closes]
@@ -272,7 +275,7 @@ def test_keep_is_asked_with_the_verdict(judged: Judge, play: str, closes: int) -
 
 def test_only_the_last_sandbox_is_kept() -> None:
     bench = Bench(("lost", "unresolved"))
-    outcome = bench.job(policy=Policy(keep=lambda verdict: True)).run()
+    outcome = bench.job(policy=Policy(keep=lambda candidate, verdict: True)).run()
     assert bench.closes == [1, 0]
     assert outcome.kept == ("enter",)
 

@@ -24,13 +24,19 @@ _PLAIN_LINE = 1000
 _SLOW = frozenset({"parse_log_eslint", "parse_log_p5js"})
 
 
+#: What an interpreter may need to start.
+_INHERITED = ("PATH", "HOME", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "PYTHONHOME", "SYSTEMROOT", "TMPDIR", "VIRTUAL_ENV")
+
+
 def parse_safely(name: str, text: str, context: ParserContext, *, seconds: float = SECONDS) -> dict[str, str]:
     """As `official.parse`; LogUnparseable also when the parser does not end within ``seconds``."""
     if name not in _SLOW and len(text) <= _PLAIN_TEXT and max(map(len, text.split("\n"))) <= _PLAIN_LINE:
         return parse(name, text, context)
     check_parser(name)
     request = json.dumps({"name": name, "text": text, "context": asdict(context)}).encode()
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    # One by one: a walk through os.environ fails when another thread removes a variable, as pytest does all the time.
+    environment = {name: value for name in _INHERITED if (value := os.environ.get(name)) is not None}
+    environment["PYTHONPATH"] = os.pathsep.join(filter(None, sys.path))
     try:
         ended = subprocess.run(
             [sys.executable, "-m", "pytest_swe.logs.apart"],

@@ -29,7 +29,7 @@ def connect(host: str | None) -> docker.APIClient:
     unix = "/" + address.removeprefix(_UNIX).lstrip("/") if address.startswith(_UNIX) else ""
     if unix:
         _connected_socket(unix, ANSWER).close()
-    api = docker.APIClient(
+    api = _Client(
         base_url=host or settings.get("base_url"),
         tls=settings.get("tls", False),
         version="auto",
@@ -60,6 +60,21 @@ def _connected_socket(path: str, timeout: float) -> socket.socket:
         made.close()
         raise
     return made
+
+
+class _Client(docker.APIClient):
+    """Lets requests read nothing of the environment: it walks through all of it for each call, and that walk fails when
+    another thread removes a variable, as pytest does with PYTEST_CURRENT_TEST after every phase of a test. Proxies of
+    the environment do not apply to an engine; its certificates are those of DOCKER_CERT_PATH.
+    """
+
+    @property
+    def trust_env(self) -> bool:
+        return False
+
+    @trust_env.setter
+    def trust_env(self, value: bool) -> None:
+        """requests sets it when a session is made."""
 
 
 class _Connection(UnixHTTPConnection):

@@ -141,6 +141,25 @@ def test_output_that_comes_with_the_answer_is_not_lost(relay: Relay, spec: Sandb
 
 
 @pytest.mark.docker
+def test_an_environment_that_changes_meanwhile_is_never_read(
+    relay: Relay, spec: SandboxSpec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A walk through os.environ fails with KeyError when another thread removes a variable; pytest always does."""
+
+    def walked() -> dict[str, str]:
+        raise KeyError("PYTEST_CURRENT_TEST")
+
+    monkeypatch.setattr("urllib.request.getproxies_environment", walked)
+    monkeypatch.setattr("requests.utils.getproxies", walked)
+    provider = DockerProvider(host=relay.address, pull=False)
+    sandbox = provider.acquire(spec, labels={})
+    try:
+        assert sandbox.exec(["true"], timeout=30).exit_code == 0
+    finally:
+        sandbox.close()
+        provider.close()
+
+
 def test_an_engine_that_dies_during_a_command(relay: Relay, spec: SandboxSpec) -> None:
     provider = DockerProvider(host=relay.address, pull=False)
     sandbox = provider.acquire(spec, labels=LABELS)

@@ -59,7 +59,8 @@ def test_a_signal_to_the_controller_alone_ends_everything(
 ) -> None:
     data = project.rows({"a-1": "resolved", **MANY})
     process = start(project, data, *shape)
-    wait_for(lambda: len(project.started) >= 2)
+    written = project.path / "rewards.jsonl"
+    wait_for(lambda: len(project.started) >= 2 and written.exists() and "a-1" in written.read_text())
     process.send_signal(how)
     output, _ = process.communicate(timeout=20)
     assert process.returncode == pytest.ExitCode.INTERRUPTED

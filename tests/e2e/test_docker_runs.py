@@ -95,6 +95,19 @@ def test_a_signal_to_the_controller_alone(tmp_path: Path, shape: tuple[str, ...]
     assert run.containers() == []
 
 
+@pytest.mark.parametrize("shape", [("-n2",), ("-n0",)], ids=" ".join)
+@pytest.mark.parametrize("how", [("-x",), ("--reruns", "1")], ids=" ".join)
+def test_no_container_is_left_after_x_and_after_reruns(
+    tmp_path: Path, shape: tuple[str, ...], how: tuple[str, ...]
+) -> None:
+    run = Running(tmp_path, *shape, *how, "--swe-instance", HANGING, "--swe-instance", QUICK)
+    output = run.finish()
+    line = run.rewards[QUICK]
+    assert (line["status"], line["reruns"]) == ("unresolved", 0 if how == ("-x",) else 1), output
+    assert (HANGING in run.rewards) is (how != ("-x",))
+    assert run.containers() == []
+
+
 def test_a_container_removed_from_outside_is_tried_again(tmp_path: Path) -> None:
     run = Running(tmp_path, "-n0", "--swe-instance", HANGING)
     wait_for(lambda: run.containers(instance=HANGING))

@@ -15,7 +15,7 @@ from pytest_swe.sandbox.base import Sandbox, SandboxProvider
 
 @pytest.fixture(scope="session")
 def swe_provider(request: pytest.FixtureRequest) -> SandboxProvider:
-    """Where this session's candidates run; override it to wrap or replace the provider."""
+    """Where candidates run; override it to wrap or replace the provider."""
     return request.config.stash[RUN].provider()
 
 

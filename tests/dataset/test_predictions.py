@@ -290,7 +290,8 @@ def test_predictions_of_an_instance(tmp_path: Path) -> None:
         ("Django__django-11099", "django__django-11099"),
         ("django/django-11099", "django__django-11099"),
         ("django_1776_django-11099", "django__django-11099"),
-        ("django__django-1109", "django__django-11099"),
+        ("djanga__django-11099", "django__django-11099"),
+        ("django__django-1109", ""),
         ("quite__other-1", ""),
     ],
 )

@@ -207,7 +207,8 @@ def _official_layout(row: SweBenchRow, **known: JSON) -> dict[str, JSON]:
 
 def _not_applied(row: SweBenchRow, apply: ApplyLog) -> Report:
     said = [line for line in plain(apply.output).split("\n") if line.strip()]
-    errors = [line for line in said if line.startswith("error:")]
+    # "while searching for:" ends with the text of the hunk; the line after that names file and place.
+    errors = [line for line in said if line.startswith("error:") and not line.endswith("while searching for:")]
     return Report(
         instance_id=row.instance_id,
         resolved=False,

@@ -158,6 +158,13 @@ def test_a_patch_that_does_not_apply_is_measured_without_a_run() -> None:
     assert (official["patch_exists"], official["patch_successfully_applied"]) == (True, False)
 
 
+def test_the_detail_of_a_patch_that_does_not_apply_names_the_place() -> None:
+    output = "git-apply:\nerror: while searching for:\n    x = 1\n\nerror: patch failed: src/app.py:12\nerror: src/app.py: ...\n"
+    apply = ApplyLog(outcome="failed", output=output)
+    report = HARNESS.grade(instance(), EvalLog(steps=(StepLog(name="tests", apply=apply),)))
+    assert report.detail == "error: patch failed: src/app.py:12"
+
+
 def test_an_unpatched_tree_is_graded_and_a_log_without_a_patch_is_not() -> None:
     control = ApplyLog(outcome="none")
     assert graded(log_of(PASSING), apply=control).resolved

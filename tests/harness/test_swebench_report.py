@@ -159,7 +159,7 @@ def test_a_patch_that_does_not_apply_is_measured_without_a_run() -> None:
 
 
 def test_the_detail_of_a_patch_that_does_not_apply_names_the_place() -> None:
-    output = "git-apply:\nerror: while searching for:\n    x = 1\n\nerror: patch failed: src/app.py:12\nerror: src/app.py: ...\n"
+    output = "git-apply:\nerror: while searching for:\n    x = 1\n\nerror: patch failed: src/app.py:12\n"
     apply = ApplyLog(outcome="failed", output=output)
     report = HARNESS.grade(instance(), EvalLog(steps=(StepLog(name="tests", apply=apply),)))
     assert report.detail == "error: patch failed: src/app.py:12"

@@ -12,6 +12,7 @@ import pytest
 
 from .conftest import QUICKSTART, VARYING, Finished, run_plugin
 
+PLANTED = Path(__file__).parent.parent / "data" / "planted"
 PREDS = QUICKSTART / "preds.jsonl"
 SOURCES = f"{PREDS},gold,base"
 MODELS = {"demo": "preds.jsonl", "gold": "gold", "base": "base"}
@@ -63,6 +64,14 @@ def test_nothing_of_the_run_is_left_on_the_engine(on_docker: Finished) -> None:
     filters = ["--filter", f"label=pytest-swe.run={run}"]
     listed = subprocess.run(["docker", "ps", "-aq", *filters], capture_output=True, text=True, check=True)
     assert listed.stdout == ""
+
+
+def test_a_planted_row_whose_tests_pass_without_a_fix_is_found(tmp_path: Path) -> None:
+    run = run_plugin(tmp_path, PLANTED, "--swe-preds", "base", "--swe-provider", "local", "-n0")
+    (line,) = run.rewards.values()
+    assert (line["model"], line["status"]) == ("base", "resolved")
+    assert run.status == 1
+    assert "the unpatched tree must not resolve" in run.output
 
 
 def test_a_run_of_the_cheat_is_flagged(on_local: Finished) -> None:

@@ -38,7 +38,14 @@ class Running:
         command = [sys.executable, "-m", "pytest", str(QUICKSTART), "--swe-preds", str(QUICKSTART / "preds.jsonl")]
         command += ["--swe-run-id", self.run_id, "-p", "no:cacheprovider", *args]
         self.process = subprocess.Popen(
-            command, cwd=place, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+            command,
+            cwd=place,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+            # A shell starts what is in the background with SIGINT ignored, these tests too.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
 
     @property

@@ -137,7 +137,13 @@ def start(project: Project, *args: object) -> subprocess.Popen[str]:
         text=True,
         start_new_session=True,
         env={**os.environ, "TOY_PROJECT": str(project.path)},
+        preexec_fn=hear_sigint,
     )
+
+
+def hear_sigint() -> None:
+    """A shell starts what is in the background with SIGINT ignored, and so are all that it starts: these tests too."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def wait_for(condition: Callable[[], bool], seconds: float = 30) -> None:

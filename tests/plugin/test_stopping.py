@@ -44,9 +44,8 @@ def test_items_that_vanish_with_their_worker_are_named(project: Project) -> None
 @pytest.mark.parametrize("shape", SHAPES, ids=" ".join)
 def test_the_first_failure_stops_with_x(project: Project, shape: tuple[str, ...]) -> None:
     plays = {"f-1": "unresolved", **MANY}
-    begin = time.monotonic()
     result = project.run(project.rows(plays), "--swe-preds", "gold", "-x", *shape)
-    assert time.monotonic() - begin < 25  # not the sleep of 30 s: what was in flight was ended
+    # Had the workers finished what was in flight, those items would have resolved and left lines.
     assert project.statuses == {"f-1": ("unresolved", "tests_failed")}
     result.stdout.fnmatch_lines(["did not run: 6 (s-0*"])
     assert project.left == []

@@ -1,0 +1,1 @@
+"""Agents: what makes a candidate inside a sandbox, how it reaches its model, and what is taken of its work."""

@@ -1,47 +1,36 @@
-"""One path to a verdict: the Job, one item's work from candidate to reward.
+"""One path to a verdict: the Job, one candidate's way from patch to reward.
 
-A Job owns its attempts (a fresh sandbox each), its phases, and its sandboxes. It runs in a thread of its own, so
-that whoever waits for it can be interrupted and `Job.cancel` can end it at once by closing its sandbox.
+A Job owns its attempts (a fresh sandbox each), its phases, and its sandboxes; `pytest_swe.working` is how it is run.
 """
 
 from __future__ import annotations
 
-import logging
-import threading
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
-from datetime import UTC, datetime
 from functools import partial
 
 from pytest_swe.control import ControlRun
-from pytest_swe.errors import Cancelled, SandboxError, SweError
+from pytest_swe.errors import SandboxError, SweError
 from pytest_swe.extract import hint
 from pytest_swe.harness.base import Harness
 from pytest_swe.model import Candidate, EvalLog, Instance, Look, Reason, Report, SandboxSpec
-from pytest_swe.outcome import Attempted, Times, decided_again, outcome_of
+from pytest_swe.outcome import Attempted, decided_again, outcome_of
 from pytest_swe.policy import Policy
 from pytest_swe.retries import control_decides, seconds_before_next
 from pytest_swe.reward import Outcome, Verdict, verdict_of_error, verdict_of_report
 from pytest_swe.sandbox.admission import Need
 from pytest_swe.sandbox.base import ImageFacts, Sandbox, SandboxProvider, free_disk_mb, image_of
 from pytest_swe.second_look import second_look
+from pytest_swe.working import Working
 
-log = logging.getLogger(__name__)
-
-#: Seconds that removing a sandbox may take before nobody waits for it any more.
-CLOSING = 10.0
 #: Part of the time limit from which on the control counts as slow.
 SLOW = 0.5
 
 
-class Job:
-    """Judge one candidate on one instance. ``labels`` go onto every sandbox.
-
-    `run` does it all in the calling thread. `start` acquires the first sandbox in a thread and then waits for `go`,
-    so that pytest can tell setup from call.
-    """
+class Job(Working):
+    """Judge one candidate on one instance. ``labels`` go onto every sandbox."""
 
     def __init__(
         self,
@@ -53,111 +42,42 @@ class Job:
         policy: Policy | None = None,
         labels: Mapping[str, str] | None = None,
     ) -> None:
+        super().__init__(instance.id)
         self.instance = instance
         self.candidate = candidate
         self.sandbox: Sandbox | None = None
-        self._second: Sandbox | None = None
         self._harness = harness
         self._provider = provider
         self._policy = policy or Policy()
         self._labels = dict(labels or {})
-        self._phases: dict[str, float] = {}
-        self._started_at = datetime.now(UTC)
-        self._begun = time.monotonic()
-        self._cancelled = threading.Event()
-        self._go = threading.Event()
-        self._standing = threading.Event()
-        self._done = threading.Event()
-        self._acquire_error: BaseException | None = None
-        self._outcome: Outcome | None = None
         self._image_digest = ""
-        self._thread: threading.Thread | None = None
-        self._lock = threading.Lock()
-
-    # -- for whoever waits -------------------------------------------------------------------------------------------
-
-    def run(self) -> Outcome:
-        """The whole work, in the calling thread. Raises Cancelled; every other failure is an outcome."""
-        self._go.set()
-        self._work()
-        return self._result()
-
-    def start(self) -> None:
-        """Begin in a thread: acquire the first sandbox, then wait for `go`."""
-        self._thread = threading.Thread(target=self._work, name=f"swe-{self.instance.id}", daemon=True)
-        self._thread.start()
-
-    def wait_standing(self) -> None:
-        """Return when the first sandbox stands. Raises what kept it from standing."""
-        _wait(self._standing)
-        if self._acquire_error is not None:
-            raise self._acquire_error
-
-    def go(self) -> Outcome:
-        """Let the evaluation begin and return its outcome."""
-        self._go.set()
-        _wait(self._done)
-        return self._result()
-
-    def cancel(self) -> None:
-        """End the work now; its sandbox is closed, no outcome is made. Idempotent, waits at most `CLOSING` seconds."""
-        self._cancelled.set()
-        self._go.set()
-        if not self._done.is_set():
-            # In a thread: a close that hangs must not hold whoever was interrupted.
-            closing = threading.Thread(target=self._close_all, name="swe-close", daemon=True)
-            closing.start()
-            closing.join(CLOSING)
-
-    def discard(self) -> None:
-        """Close a sandbox that was kept."""
-        self._close_sandbox()
-
-    @property
-    def ended(self) -> bool:
-        """Whether the thread has ended and its sandbox is closed."""
-        return self._thread is None or not self._thread.is_alive()
-
-    def join(self, timeout: float | None = None) -> None:
-        """Wait until the thread has ended and its sandbox is closed."""
-        if self._thread is not None:
-            self._thread.join(timeout)
 
     # -- the work ----------------------------------------------------------------------------------------------------
 
-    def _work(self) -> None:
-        kept = False
-        attempts: list[Attempted] = []
-        admitted = ExitStack()
-        try:
-            if self.candidate.is_empty:
-                attempts = [Attempted(Verdict("unresolved", Reason.EMPTY_PATCH))]
-            else:
-                self._gather()
-                self._admit(admitted)
-                attempts = self._attempts()
-                if not self._standing.is_set():
-                    self._acquire_error = attempts[-1].error
-            kept = self._policy.keep(self.candidate, attempts[-1].verdict) and self.sandbox is not None
-            self._outcome = self._outcome_of(attempts, kept)
-        except BaseException as error:  # the one place that turns the unknown into error
-            if self._thread is None and not isinstance(error, Exception):
-                raise  # Ctrl-C, in the caller's own thread
-            self._acquire_error = self._acquire_error or error
-            self._outcome = self._outcome_of([Attempted(verdict_of_error(error))], False)
-        finally:
-            self._done.set()
-            self._standing.set()
-            if not kept:
-                self._close_sandbox()
-            admitted.close()
+    def _judge(self) -> Outcome:
+        if self.candidate.is_empty:
+            return self._outcome_of([Attempted(Verdict("unresolved", Reason.EMPTY_PATCH))])
+        self._gather()
+        self._admit()
+        attempts = self._attempts(self._attempt)
+        if not self._standing.is_set():
+            self._acquire_error = attempts[-1].error
+        return self._ended(attempts)
 
-    def _admit(self, admitted: ExitStack) -> None:
+    def _ended(self, attempts: list[Attempted]) -> Outcome:
+        if self._policy.keep(self.candidate, attempts[-1].verdict):
+            self._kept = self.sandbox
+        return self._outcome_of(attempts)
+
+    def _failed(self, error: BaseException) -> Outcome:
+        return self._outcome_of([Attempted(verdict_of_error(error))])
+
+    def _admit(self) -> None:
         """Wait until this host has room for the sandbox."""
         admission = self._policy.admission
         if admission is not None and self._provider.capabilities.shares_host:
             with self._phase("queue"):
-                admitted.enter_context(
+                self._at_end.enter_context(
                     admission.admitted(
                         Need.of(self.instance.spec),
                         stopped=self._cancelled.is_set,
@@ -176,40 +96,23 @@ class Job:
         with self._phase("acquire"):
             sandbox = self._provider.acquire(self.instance.spec, labels=self._labels)
         self._image_digest = self._image_apart(sandbox, "acquire").digest
-        with self._lock:
-            self.sandbox = sandbox
-        self._check_cancelled()
-        self._standing.set()
+        self._hold(sandbox)
+        self.sandbox = sandbox
+        self._stands()
         return sandbox
 
     def _close_sandbox(self) -> None:
-        """Close it once, whoever asks first."""
-        with self._lock:
-            sandbox, self.sandbox = self.sandbox, None
+        sandbox, self.sandbox = self.sandbox, None
         if sandbox is not None:
-            with self._phase("close"):
-                try:
-                    sandbox.close()
-                except Exception:  # a provider that breaks its contract: no reason to lose a verdict
-                    log.exception("closing sandbox %s of %s failed", sandbox.id, self.instance.id)
+            self._release(sandbox)
 
-    def _close_all(self) -> None:
-        self._close_second()
-        self._close_sandbox()
-
-    def _close_second(self) -> None:
-        with self._lock:
-            second, self._second = self._second, None
-        if second is not None:
-            second.close()
-
-    def _attempts(self) -> list[Attempted]:
+    def _attempts(self, attempt: Callable[[], Attempted]) -> list[Attempted]:
         """As many as `pytest_swe.retries` asks for, each in a fresh sandbox; the last one counts."""
-        done = [self._attempt()]
+        done = [attempt()]
         while (wait := self._wait_before_next(done)) is not None:
             self._close_sandbox()
             self._cancelled.wait(wait * self._policy.pace)
-            done.append(self._attempt())
+            done.append(attempt())
         last = done[-1]
         if self.candidate.is_control:
             return done
@@ -217,7 +120,7 @@ class Job:
             last.verdict = replace(last.verdict, status="unresolved")
         elif last.verdict.reason == Reason.TESTS_TIMED_OUT and self._is_slow_here():
             self._close_sandbox()
-            done = decided_again(done, self._attempt())
+            done = decided_again(done, attempt())
         return done
 
     def _wait_before_next(self, done: list[Attempted]) -> float | None:
@@ -231,8 +134,7 @@ class Job:
         attempt = Attempted(Verdict("error", Reason.INTERNAL))
         try:
             sandbox = self._acquire()
-            _wait(self._go)
-            self._check_cancelled()
+            self._wait_for_go()
             with self._phase("evaluate"):
                 attempt.log = self._harness.evaluate(self.instance, self.candidate, sandbox)
             attempt.log = self._judged(attempt.log)
@@ -301,13 +203,12 @@ class Job:
         self._check_cancelled()
         sandbox = self._provider.acquire(spec, labels=self._labels)
         self._image_apart(sandbox, phase)
-        with self._lock:
-            self._second = sandbox
+        self._hold(sandbox)
         try:
             self._check_cancelled()
             yield sandbox
         finally:
-            self._close_second()
+            self._release(sandbox)
 
     def _image_apart(self, sandbox: Sandbox, phase: str) -> ImageFacts:
         """What ``sandbox`` was made of. To have the image there is a phase of its own, no part of ``phase``."""
@@ -317,38 +218,17 @@ class Job:
                 self._phases[name] = round(self._phases.get(name, 0.0) + sign * found.seconds * 1000, 1)
         return found
 
-    def _check_cancelled(self) -> None:
-        if self._cancelled.is_set():
-            self._close_sandbox()
-            raise Cancelled("the run was stopped")
-
-    @contextmanager
-    def _phase(self, name: str) -> Iterator[None]:
-        begin = time.monotonic()
-        try:
-            yield
-        finally:
-            self._phases[name] = round(self._phases.get(name, 0.0) + (time.monotonic() - begin) * 1000, 1)
-
     # -- the result --------------------------------------------------------------------------------------------------
 
-    def _result(self) -> Outcome:
-        if self._cancelled.is_set():
-            raise Cancelled("the run was stopped")
-        assert self._outcome is not None
-        return self._outcome
-
-    def _outcome_of(self, attempts: list[Attempted], kept: bool) -> Outcome:
+    def _outcome_of(self, attempts: list[Attempted]) -> Outcome:
         return outcome_of(
             self.instance,
             self.candidate,
             self._provider,
             attempts,
-            kept=self.sandbox.attach if kept and self.sandbox else (),
+            kept=self.sandbox.attach if self._kept is not None and self.sandbox is not None else (),
             image_digest=self._image_digest,
-            times=Times(
-                started_at=self._started_at, seconds=time.monotonic() - self._begun, phases_ms=dict(self._phases)
-            ),
+            times=self._times(),
         )
 
 
@@ -364,9 +244,3 @@ def _with_hint(report: Report, candidate: Candidate) -> Report:
 
 def _nothing(instance: Instance) -> Report:
     return Report(instance_id=instance.id, resolved=False, measured=False)
-
-
-def _wait(event: threading.Event) -> None:
-    # In slices: an unbounded wait of the main thread cannot be interrupted on every platform.
-    while not event.wait(0.5):
-        pass

@@ -26,7 +26,6 @@ from pytest_swe.dataset.source import Dataset, dataset_of_rows
 from pytest_swe.errors import RowInvalid, SweError
 from pytest_swe.fingerprint import fingerprint
 from pytest_swe.harness.base import Harness
-from pytest_swe.job import CLOSING, Job
 from pytest_swe.known import Cache, answers_in
 from pytest_swe.model import Row
 from pytest_swe.planning import CONTROLS, Planned, Selection, Source, plan, select
@@ -37,6 +36,7 @@ from pytest_swe.reward import Reward
 from pytest_swe.sandbox.base import SandboxProvider
 from pytest_swe.settings import Settings
 from pytest_swe.user_code import user_code
+from pytest_swe.working import CLOSING, Working
 
 log = logging.getLogger(__name__)
 
@@ -69,7 +69,7 @@ class Run:
     paths: frozenset[Path] = frozenset()
     worker: str = ""
     policy: Policy = field(default_factory=Policy)
-    jobs: set[Job] = field(default_factory=set)
+    jobs: set[Working] = field(default_factory=set)
     stopping: bool = False
     _plans: dict[Path, DatasetPlan] = field(default_factory=dict)
     _sources: tuple[Source, ...] | None = None

@@ -350,7 +350,7 @@ def _raised(call: Callable[[], object]) -> BaseException:
 
 
 def test_a_close_that_hangs_does_not_hold_who_cancels(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pytest_swe.job.CLOSING", 0.01)
+    monkeypatch.setattr("pytest_swe.working.CLOSING", 0.01)
     bench = Bench(("hang",))
     bench.closing = lambda: None if bench.let_go.wait(LONG) else pytest.fail("cancel waited for the close")
     job = bench.job()

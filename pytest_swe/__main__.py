@@ -85,18 +85,35 @@ def _add_bundle(commands: Any) -> None:
     export.set_defaults(action=_export)
     loading = ways.add_parser("import", help="load a directory that export wrote")
     loading.add_argument("source", metavar="DIR", type=Path)
-    loading.add_argument("--provider", choices=registry.providers(), default="docker", help="default: docker")
+    _add_provider(loading)
     loading.set_defaults(action=_import)
 
 
 def _add_images(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("dataset", metavar="DATASET", help="a data set: a path or a name on the hub")
-    parser.add_argument("--provider", choices=registry.providers(), default="docker", help="default: docker")
+    _add_provider(parser)
     parser.add_argument("--instance", action="append", default=[], metavar="ID", help="only this one; repeatable")
     parser.add_argument("--harness", choices=registry.harnesses(), help="the family of all rows; default: by columns")
     parser.add_argument(
         "--mirror", action="append", default=[], metavar="FROM=TO", help="ask for images under another name first"
     )
+
+
+def _add_provider(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--provider", choices=registry.providers(), default="docker", help="default: docker")
+    parser.add_argument(
+        "--provider-option", action="append", default=[], metavar="KEY=VALUE", help="as --swe-provider-option"
+    )
+    parser.add_argument(
+        "--docker-hosts", type=_hosts, default=(), metavar="A,B,...", help="several Docker engines; each gets all"
+    )
+
+
+def _hosts(text: str) -> tuple[str, ...]:
+    hosts = tuple(host for each in text.split(",") if (host := each.strip()))
+    if not hosts or len(set(hosts)) < len(hosts):
+        raise argparse.ArgumentTypeError(f"{text!r}: expected engines, each once, such as ssh://a,ssh://b")
+    return hosts
 
 
 def _prepare(arguments: argparse.Namespace) -> int:

@@ -55,7 +55,7 @@ def export_bundle(puller: Puller, images: Iterable[str], target: Path) -> Bundle
 
 
 def import_bundle(puller: Puller, source: Path) -> Bundle:
-    """Load a bundle into the engine. Raises UsageError for one that is damaged, ImageUnavailable when ids differ."""
+    """Load a bundle into the engine; what is there is not made again. Raises UsageError for one that is damaged, ImageUnavailable when ids differ."""
     bundle = _read(source)
     lacking = [name for name, image_id in bundle.images.items() if _id(puller, name) != image_id]
     if not lacking:
@@ -68,7 +68,7 @@ def import_bundle(puller: Puller, source: Path) -> Bundle:
             raise UsageError(f"{source / ARCHIVE} is damaged: its digest is not the one in {LIST}")
         file.seek(0)
         try:
-            puller.engine.load(file)
+            puller.engine.load(file, lacking)
         except PullFailed as failure:
             raise ImageUnavailable(str(failure)) from failure
     wrong = [name for name, image_id in bundle.images.items() if _id(puller, name) != image_id]

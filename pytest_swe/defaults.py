@@ -52,7 +52,7 @@ def _image_options(name: str, settings: Settings) -> dict[str, object]:
     if given == ((), None, None):
         return {}
     if name not in registry.IMAGE_PROVIDERS:
-        known = " and ".join(registry.IMAGE_PROVIDERS)
+        known = ", ".join(registry.IMAGE_PROVIDERS)
         raise Unsupported(f"--swe-image-mirror, --swe-pulls and --swe-image-budget are for {known}, not {name}")
     policy = PullPolicy(mirrors=Mirrors.of(settings.image_mirrors), budget_mb=settings.image_budget_mb)
     return {"policy": policy if settings.pulls is None else replace(policy, pulls=settings.pulls)}

@@ -1,16 +1,16 @@
-"""The images of a data set, made ready before a run. What is there already costs a look.
+"""The images of a data set, made ready before a run on every engine. What is there already costs a look.
 
-An image is pulled where a registry has it, else loaded from an archive that is named, else built from the Dockerfile
-of its task (``tasks/<id>/Dockerfile``, the repository's root as context) or row (``base_dockerfile``,
-``instance_dockerfile``, ``dockerfile``).
+An image is loaded from an archive that is named, else pulled where a registry has it, else copied from another engine
+of the same pool, else built from the Dockerfile of its task (``tasks/<id>/Dockerfile``, the repository's root as
+context) or row (``base_dockerfile``, ``instance_dockerfile``, ``dockerfile``).
 """
 
 from __future__ import annotations
 
-import io
+import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,40 +22,57 @@ from pytest_swe.families import harness_for
 from pytest_swe.model import Row
 from pytest_swe.sandbox.images.archives import Archives
 from pytest_swe.sandbox.images.base import BuildFailed, PullFailed
-from pytest_swe.sandbox.images.context import tar_of_directory, tar_of_files
+from pytest_swe.sandbox.images.making import Build, Maker, Recipe
 from pytest_swe.sandbox.images.pull import Puller
 from pytest_swe.sandbox.images.reference import DOCKER_HUB, parse
 from pytest_swe.sandbox.images.registry import Unreachable
 
-#: MiB on disk for a MiB that is fetched: layers are compressed on their way.
-UNPACKED = 3.0
-
 #: Columns in which rows bring a Dockerfile; of two the second stands on the first.
 COLUMNS = ("base_dockerfile", "instance_dockerfile", "dockerfile")
+#: MiB unpacked for a MiB of compressed layers.
+PACKED = 3
+
+_MIB = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """An image, the instances that run in it, and where it could be built from."""
+    """An image, and the instances that run in it."""
 
-    image: str
-    platform: str | None
+    recipe: Recipe
     instances: tuple[str, ...]
-    root: Path | None = None
-    dockerfiles: tuple[str, ...] = ()
+
+    @property
+    def image(self) -> str:
+        return self.recipe.image
 
 
 @dataclass(slots=True)
 class Prepared:
-    """What came of it: by image what was done (``there``, ``pulled``, ``loaded``, ``built``), or why it is missing."""
+    """By engine and image what was done (see `Maker.made`), or why it is missing; rows of which no image is known."""
 
-    done: dict[str, str] = field(default_factory=dict)
-    missing: dict[str, str] = field(default_factory=dict)
+    done: dict[tuple[str, str], str] = field(default_factory=dict)
+    missing: dict[tuple[str, str], str] = field(default_factory=dict)
     rows: list[tuple[str, str]] = field(default_factory=list)
 
 
-def wanted_of(source: str, harness: str | None, instances: Iterable[str] = ()) -> tuple[list[Wanted], Prepared]:
-    """The images of a data set's rows, each once, and the rows of which none is known. Raises UsageError."""
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """MiB: to fetch, on disk when all is there, and at work beside that. ``unknown``: images of which nobody told."""
+
+    fetched: int = 0
+    kept: int = 0
+    work: int = 0
+    unknown: int = 0
+
+
+def wanted_of(
+    source: str, harness: str | None, instances: Iterable[str] = (), *, base: str = ""
+) -> tuple[list[Wanted], Prepared]:
+    """The images of a data set's rows, each once, and the rows of which none is known. Raises UsageError.
+
+    ``base`` is what a repository's base.Dockerfile stands on.
+    """
     dataset, result = open_dataset(source), Prepared()
     found: dict[tuple[str, str | None], Wanted] = {}
     refs = [dataset.ref(name) for name in instances] or dataset.refs
@@ -69,136 +86,150 @@ def wanted_of(source: str, harness: str | None, instances: Iterable[str] = ()) -
             continue
         key = spec.image, spec.platform
         earlier = found[key].instances if key in found else ()
-        found[key] = Wanted(*key, (*earlier, name), *_sources(dataset, ref.data, row))
+        builds = _task_builds(dataset, ref.data, spec.image, base) or _row_builds(row, spec.image)
+        found[key] = Wanted(Recipe(*key, builds), (*earlier, name))
     return list(found.values()), result
 
 
-def _sources(dataset: Dataset, place: str, row: Row) -> tuple[Path | None, tuple[str, ...]]:
-    task = Path(place) if dataset.root else None
-    if dataset.root and task and (task / "Dockerfile").is_file():
-        return dataset.root, (str((task / "Dockerfile").relative_to(dataset.root)),)
-    texts = (row.get(column) for column in COLUMNS)
-    return None, tuple(text for text in texts if isinstance(text, str) and text.strip())
+def _task_builds(dataset: Dataset, place: str, image: str, base: str) -> tuple[Build, ...]:
+    root = dataset.root
+    dockerfile = Path(place) / "Dockerfile"
+    if not root or not dockerfile.is_file():
+        return ()
+    made = Build(image, str(dockerfile.relative_to(root)), root)
+    stands_on = built_from(dockerfile.read_text("utf-8", "replace"))
+    if not stands_on or not (root / "base.Dockerfile").is_file():
+        return (made,)
+    return Build(stands_on, "base.Dockerfile", root, (("BASE", base),) if base else ()), made
+
+
+def _row_builds(row: Row, image: str) -> tuple[Build, ...]:
+    texts = [text for column in COLUMNS if isinstance(text := row.get(column), str) and text.strip()]
+    if not texts:
+        return ()
+    *below, last = texts
+    stands_on = built_from(last)
+    made = Build(image, last)
+    return (Build(stands_on, below[-1]), made) if below and stands_on else (made,)
 
 
 class Preparation:
-    """Makes images ready, ``jobs`` at a time. ``base`` is what a repository's base.Dockerfile stands on."""
+    """Makes images ready, ``jobs`` at a time, on each of ``engines``, which have names for people.
+
+    ``builder`` builds Dockerfiles for engines that build none.
+    """
 
     def __init__(
         self,
-        puller: Puller,
+        engines: Mapping[str, Puller],
         *,
         jobs: int = 3,
-        base: str = "",
         archives: Archives | None = None,
+        builder: Puller | None = None,
         say: Callable[[str], object] = lambda line: None,
     ) -> None:
-        self._puller = puller
+        self._engines = engines
         self._jobs = jobs
-        self._base = base
         self._archives = archives or Archives(())
+        self._maker = Maker(self._archives, builder)
         self._say = say
+        self._layers: dict[str, Mapping[str, int]] = {}
 
-    def lacking(self, wanted: Iterable[Wanted]) -> list[Wanted]:
-        """Those that the engine has not."""
-        return [each for each in wanted if self._puller.held(each.image, each.platform) is None]
-
-    def needs(self, wanted: Iterable[Wanted], *, hub: bool = False) -> tuple[int, int]:
-        """MiB to fetch, layers that images share counted once, and of how many images no registry tells.
-
-        What an archive holds is not fetched, and not counted.
-        Docker Hub counts each such question as a pull: it is asked with ``hub`` only.
-        """
-        layers: dict[str, int] = {}
-        unknown = 0
-        for each in wanted:
-            if self._archives.holding(each.image) is not None:
-                continue
-            found = self._layers(each, hub)
-            layers.update(found)
-            unknown += not found
-        return sum(layers.values()) // 1024**2, unknown
-
-    def _layers(self, wanted: Wanted, hub: bool) -> Mapping[str, int]:
-        for name in self._puller.policy.mirrors.names(wanted.image):
-            with suppress(ValueError, Unreachable):
-                reference = parse(name)
-                if reference.registry != DOCKER_HUB or hub:
-                    return self._puller.registries.layers(reference, wanted.platform or "linux/amd64")
-        return {}
-
-    def run(self, wanted: Iterable[Wanted], result: Prepared) -> Prepared:
-        """All of ``wanted``; what cannot be had is told in the result, and does not stop the others."""
-        everything = list(wanted)
+    def lacking(self, wanted: Iterable[Wanted]) -> dict[str, list[Wanted]]:
+        """By engine, those that it has not."""
+        everything, found = list(wanted), {}
         with ThreadPoolExecutor(self._jobs) as pool:
-            ended = as_completed([pool.submit(self._one, each) for each in everything])
-            for number, (each, how, why, seconds) in enumerate((future.result() for future in ended), 1):
-                if why:
-                    result.missing[each.image] = why
-                else:
-                    result.done[each.image] = how
-                said = f"{how}  {seconds:.1f} s" if not why else f"missing: {why}"
-                self._say(f"[{number}/{len(everything)}] {each.image}  {said}")
+            for name, puller in self._engines.items():
+                held = pool.map(lambda each, asked=puller: asked.held(each.image, each.recipe.platform), everything)
+                found[name] = [each for each, there in zip(everything, held, strict=True) if there is None]
+        return found
+
+    def needs(self, engine: str, wanted: Iterable[Wanted], *, hub: bool = False) -> Needs:
+        """What ``wanted`` take on an engine; layers that images share counted once where it keeps layers.
+
+        Docker Hub counts each question for sizes as a pull: it is asked with ``hub`` only.
+        """
+        puller, unknown = self._engines[engine], 0
+        here: dict[str, int] = {}
+        fetched: dict[str, int] = {}
+        sizes = []
+        for each in wanted:
+            unpacked = self._archives.layers(each.image) or _beside(each.image, puller)
+            packed = {} if unpacked else self._asked(each.recipe, puller, hub)
+            unknown += not (unpacked or packed)
+            # Images that are files share nothing.
+            own = "" if puller.engine.ways.layers else f"{each.image} "
+            here |= {own + name: size for name, size in unpacked.items()}
+            fetched |= {own + name: size for name, size in packed.items()}
+            sizes.append(sum(packed.values()) + sum(unpacked.values()) / PACKED)
+        ways, fetch = puller.engine.ways, sum(fetched.values())
+        kept = (fetch + sum(here.values()) / PACKED) * ways.unpacked
+        work = sum(sorted(sizes)[-self._jobs :]) * ways.work
+        return Needs(fetch // _MIB, int(kept) // _MIB, int(work) // _MIB, unknown)
+
+    def _asked(self, recipe: Recipe, puller: Puller, hub: bool) -> Mapping[str, int]:
+        """Once for all engines."""
+        if recipe.image not in self._layers:
+            self._layers[recipe.image] = _layers(recipe, puller, hub)
+        return self._layers[recipe.image]
+
+    def run(self, lacking: Mapping[str, list[Wanted]], result: Prepared) -> Prepared:
+        """All of ``lacking``; what cannot be had is told in the result, and does not stop the others."""
+        where: dict[Recipe, list[str]] = {}
+        for name, wanted in lacking.items():
+            for each in wanted:
+                where.setdefault(each.recipe, []).append(name)
+        work = _Work(sum(map(len, where.values())), result)
+        with ThreadPoolExecutor(self._jobs) as pool:
+            for done in [pool.submit(self._everywhere, recipe, names, work) for recipe, names in where.items()]:
+                done.result()
         return result
 
-    def _one(self, wanted: Wanted) -> tuple[Wanted, str, str, float]:
-        begin, how, why = time.monotonic(), "", ""
-        try:
-            how = self._made(wanted)
-        except (SweError, BuildFailed, PullFailed) as error:
-            why = str(error)
-        return wanted, how, why, time.monotonic() - begin
+    def _everywhere(self, recipe: Recipe, names: list[str], work: _Work) -> None:
+        """One engine after the other: the second may have it from the first."""
+        donors = [puller for name, puller in self._engines.items() if name not in names]
+        for name in names:
+            begin, how, why = time.monotonic(), "", ""
+            try:
+                how = self._maker.made(recipe, self._engines[name], donors[0] if donors else None)
+                donors.append(self._engines[name])
+            except (SweError, BuildFailed, PullFailed) as error:
+                why = str(error)
+            where = f" on {name}" if len(self._engines) > 1 else ""
+            said = f"{how}  {time.monotonic() - begin:.1f} s" if not why else f"missing: {why}"
+            self._say(f"{work.ended((name, recipe.image), how, why)} {recipe.image}{where}  {said}")
 
-    def _made(self, wanted: Wanted) -> str:
-        if self._puller.held(wanted.image, wanted.platform) is not None:
-            return "there"
-        archive = self._archives.holding(wanted.image)
-        if archive is not None:
-            with self._puller.host.locked(str(archive)):
-                if self._puller.held(wanted.image, wanted.platform) is None:
-                    with archive.open("rb") as file:
-                        self._puller.engine.load(file)
-            return "loaded"
-        if wanted.dockerfiles and not self._is_published(wanted):
-            return self._built(wanted)
-        self._puller.ready(wanted.image, wanted.platform)
-        return "pulled"
 
-    def _is_published(self, wanted: Wanted) -> bool:
-        """Whether a registry that answers has it: what can be built is not waited for."""
-        for name in self._puller.policy.mirrors.names(wanted.image):
-            with suppress(ValueError, Unreachable):
-                if self._puller.registries.look(parse(name)).status in (200, 429):
-                    return True
-        return False
+class _Work:
+    """Counts what has ended, for many threads."""
 
-    def _built(self, wanted: Wanted) -> str:
-        with self._puller.host.locked(wanted.image):
-            if wanted.root is not None:
-                self._build_base(wanted.root, wanted.dockerfiles[0])
-                with tar_of_directory(wanted.root) as context:
-                    self._puller.engine.build(context, wanted.dockerfiles[0], wanted.image, {})
-                return "built"
-            for text, name in self._stages(wanted):
-                context = io.BytesIO(tar_of_files({"Dockerfile": text.encode("utf-8", "surrogateescape")}))
-                self._puller.engine.build(context, "Dockerfile", name, {})
-        return "built"
+    def __init__(self, total: int, result: Prepared) -> None:
+        self._total = total
+        self._result = result
+        self._lock = threading.Lock()
+        self._number = 0
 
-    def _build_base(self, root: Path, dockerfile: str) -> None:
-        """What the tasks' Dockerfiles stand on, where the repository brings it as base.Dockerfile."""
-        stands_on = built_from((root / dockerfile).read_text("utf-8", "replace"))
-        if not stands_on or not (root / "base.Dockerfile").is_file():
-            return
-        with self._puller.host.locked(stands_on):
-            if self._puller.engine.find(stands_on) is None:
-                with tar_of_directory(root) as context:
-                    arguments = {"BASE": self._base} if self._base else {}
-                    self._puller.engine.build(context, "base.Dockerfile", stands_on, arguments)
+    def ended(self, key: tuple[str, str], how: str, why: str) -> str:
+        """Note what came of it; returns the count to show."""
+        with self._lock:
+            self._number += 1
+            if why:
+                self._result.missing[key] = why
+            else:
+                self._result.done[key] = how
+            return f"[{self._number}/{self._total}]"
 
-    def _stages(self, wanted: Wanted) -> list[tuple[str, str]]:
-        """The Dockerfiles of a row with the names that they are built as."""
-        *below, last = wanted.dockerfiles
-        stands_on = built_from(last)
-        if below and stands_on and self._puller.engine.find(stands_on) is None:
-            return [(below[-1], stands_on), (last, wanted.image)]
-        return [(last, wanted.image)]
+
+def _beside(image: str, puller: Puller) -> Mapping[str, int]:
+    with suppress(SweError):  # whoever makes it is told
+        return {image: mb * _MIB} if (mb := puller.engine.beside_mb(image)) else {}
+    return {}
+
+
+def _layers(recipe: Recipe, puller: Puller, hub: bool) -> Mapping[str, int]:
+    for name in puller.policy.mirrors.names(recipe.image):
+        with suppress(ValueError, Unreachable):
+            reference = parse(name)
+            if reference.registry != DOCKER_HUB or hub:
+                return puller.registries.layers(reference, recipe.platform or "linux/amd64")
+    return {}

@@ -40,7 +40,7 @@ PROVIDERS: Mapping[str, Entry] = {
 }
 
 #: Those that take a `pytest_swe.sandbox.images.pull.PullPolicy` as ``policy``.
-IMAGE_PROVIDERS = ("docker", "podman")
+IMAGE_PROVIDERS = ("docker", "podman", "apptainer")
 
 HARNESSES: Mapping[str, Entry] = {
     "swebench": Entry("pytest_swe.harness.swebench", "SweBenchHarness"),

@@ -131,7 +131,7 @@ class Admission:
         with FileLock(str(self._directory / "lock")):
             others = list(self._held())
             fits = self._budget.holds(_sum([*others, need])) and self._is_free(need)
-            if others and not (fits and _has_disk(need, free_disk_mb())):
+            if others and not (fits and has_disk(need, free_disk_mb())):
                 return None
             path = self._directory / f"{os.getpid()}-{secrets.token_hex(8)}.json"
             owner = owner_labels({}, seconds=24 * 3600)
@@ -156,7 +156,8 @@ class Admission:
         return free is None or free >= min(need.memory_mb, USUAL_MEMORY_MB) + SPARE_MEMORY_MB
 
 
-def _has_disk(need: Need, free: int | None) -> bool:
+def has_disk(need: Need, free: int | None) -> bool:
+    """Whether ``free`` MiB of disk are enough for one more; they are where nobody knows."""
     return free is None or free >= need.disk_mb + SPARE_DISK_MB
 
 

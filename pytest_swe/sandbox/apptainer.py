@@ -9,20 +9,23 @@ import platform
 import posixpath
 import shutil
 import threading
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from pytest_swe.errors import SandboxStartFailed, Unsupported, UsageError
+from pytest_swe.errors import ImageUnavailable, SandboxStartFailed, Unsupported, UsageError
 from pytest_swe.model import Network, SandboxSpec
 from pytest_swe.sandbox import apptainer_instance as instances
-from pytest_swe.sandbox.apptainer_images import Images
+from pytest_swe.sandbox.apptainer_images import ApptainerImages
 from pytest_swe.sandbox.apptainer_program import Program, find, rights_of, write_parts
 from pytest_swe.sandbox.apptainer_sandbox import ApptainerSandbox
 from pytest_swe.sandbox.apptainer_script import refuse_env, refuse_text
-from pytest_swe.sandbox.base import Capabilities
+from pytest_swe.sandbox.apptainer_store import Store
+from pytest_swe.sandbox.base import Capabilities, ImageFacts
 from pytest_swe.sandbox.host.failures import as_sandbox_errors
 from pytest_swe.sandbox.host.places import state_directory
 from pytest_swe.sandbox.host.records import Records
+from pytest_swe.sandbox.images.pull import Puller, PullPolicy
 from pytest_swe.sandbox.owner import deadline_passed, owner_is_dead, owner_labels, prefixed
 
 BUILDS = ("auto", "sif", "directory")
@@ -36,7 +39,7 @@ class ApptainerProvider:
     ``program``: the apptainer to use, else that of PATH. ``images``: the folder of ready images and archives.
     ``state``: where sandboxes and built images stand, by default `state_directory`. ``build``: what images are built
     as, ``sif`` (one file) or ``directory``; ``auto`` takes directories where no SIF file can be mounted (a user without
-    /dev/fuse). Raises EngineUnavailable without an apptainer that runs, UsageError for an option it cannot use.
+    /dev/fuse). ``policy``: how missing images are fetched. Raises EngineUnavailable without an apptainer that runs, UsageError for an option it cannot use.
     """
 
     name = "apptainer"
@@ -48,19 +51,19 @@ class ApptainerProvider:
         images: Path | str | None = None,
         state: Path | str | None = None,
         build: str = "auto",
+        policy: PullPolicy | None = None,
     ) -> None:
         if build not in BUILDS:
             raise UsageError(f"provider apptainer: build={build}: expected {', '.join(BUILDS)}")
         self._program = find(program)
         base = (Path(state).absolute() if state else state_directory()) / "apptainer"
-        self._images = Images(
-            self._program,
-            images=Path(images).absolute() if images else None,
-            built=base / "images",
-            unpacked=build == "directory" or (build == "auto" and not self._program.fuse),
-        )
         if set(str(base)) & set(":,"):
             raise UsageError(f"provider apptainer: state={base}: apptainer takes no path with a colon or comma")
+        unpacked = build == "directory" or (build == "auto" and not self._program.fuse)
+        self._store = Store(base / "images", sandboxes=base / "sandboxes", unpacked=unpacked)
+        self._images = ApptainerImages(self._program, self._store, images=Path(images).absolute() if images else None)
+        self._puller = Puller(self._images, policy or PullPolicy())
+        self._known: dict[str, tuple[Path, str]] = {}
         self._parts = base / "parts"
         self._records = Records(base / "sandboxes", kind="apptainer", end=instances.end)
         self._lock = threading.Lock()
@@ -76,11 +79,11 @@ class ApptainerProvider:
         """As the contract says; an image that is not there as a file is built first."""
         self._refuse(spec)
         with as_sandbox_errors("cannot make a sandbox"):
-            image, facts = self._images.find(spec.image)
             with self._lock:
                 write_parts(self._parts)
             sandbox_id, folder = self._records.add(owner_labels(labels, seconds=spec.seconds))
             try:
+                image, facts = self._taken(spec.image, folder)
                 started = instances.start(self._program, spec, image, name=sandbox_id, folder=folder, parts=self._parts)
                 return ApptainerSandbox(started, image=facts, records=self._records)
             except ProcessLookupError as gone:
@@ -99,6 +102,40 @@ class ApptainerProvider:
 
     def close(self) -> None:
         """Nothing to release."""
+
+    def images(self) -> Mapping[str, Callable[[], Puller]]:
+        """See `pytest_swe.sandbox.images.pull.HasImages`."""
+        return {"apptainer": lambda: self._puller}
+
+    def free_disk_mb(self) -> int | None:
+        """MiB free where sandboxes and built images stand."""
+        return self._images.free_mb()
+
+    def _taken(self, image: str, folder: Path) -> tuple[Path, ImageFacts]:
+        """The file or directory of ``image``, made if it is not there, and noted as used by the sandbox in ``folder``.
+
+        Raises ImageUnavailable, DiskFull.
+        """
+        begun = time.monotonic()
+        for _ in range(3):  # before it is noted another run may remove it for its budget
+            path, digest = self._found(image)
+            if self._store.use(path, folder):
+                self._puller.host.used(image)
+                return path, ImageFacts(digest=digest, seconds=time.monotonic() - begun)
+            self._known.pop(image, None)
+        raise ImageUnavailable(f"{image} is removed as fast as it is made", hint="allow a larger --swe-image-budget")
+
+    def _found(self, image: str) -> tuple[Path, str]:
+        """Its place and digest; asked once by a process, because the Docker engine is asked too."""
+        known = self._known.get(image)
+        if known is None:
+            name = self._puller.ready(image).name
+            path, held = self._images.path(name), self._images.find(name)
+            if path is None or held is None:
+                raise ImageUnavailable(f"no image {image}: it was removed just now")
+            digest = next((each.rpartition("@")[2] for each in held.digests), f"local:{held.id}" if held.id else "")
+            known = self._known[image] = path, digest
+        return known
 
     def _refuse(self, spec: SandboxSpec) -> None:
         refuse_text(spec.image, spec.workdir, spec.user)

@@ -1,139 +1,215 @@
-"""The image of a sandbox as apptainer takes it: found by one exact path, or built once on this host.
+"""The images of apptainer, for `pytest_swe.sandbox.images`: an engine without a daemon, whose images are files.
 
-    <images>/<name>.sif     a file
-    <images>/<name>         an unpacked directory
+    <images>/<name>.sif     a file: taken as it is
+    <images>/<name>         an unpacked directory: taken as it is
     <images>/<name>.tar     an archive (``docker save``): built from it, once
 
 ``<name>`` is the image's name with its tag, ``latest`` if it has none; nothing is searched for. An image that is named
-by an absolute path is that file or directory. What is in none of these places is built from the Docker engine here, or
-where there is none pulled from its registry.
+by an absolute path is that file or directory. What is in none of these places is built from the Docker engine here if
+that has it; else it is what was built of this name before, and at last it is fetched from a registry.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
+import io
 import os
 import shutil
-import subprocess
-import tarfile
-import tempfile
-import threading
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
-from filelock import FileLock
-
-from pytest_swe.errors import DiskFull, ImageUnavailable
-from pytest_swe.sandbox.apptainer_program import SOON, Program
-from pytest_swe.sandbox.base import ImageFacts
-
-#: lz4 packs in 6 s what gzip packs in 43, and unpacks several times faster; the file is a third larger.
-COMPRESSION = "-comp lz4"
-
-#: Seconds for one image; the largest of public data sets have 10 GB.
-BUILD_SECONDS = 3600.0
-
-#: Variables of the user's that say how images are reached.
-PASSED_ON = ("DOCKER_HOST", "HTTPS_PROXY", "NO_PROXY")
+from pytest_swe.errors import ImageUnavailable, UsageError
+from pytest_swe.sandbox import apptainer_build
+from pytest_swe.sandbox.apptainer_program import Program
+from pytest_swe.sandbox.apptainer_sources import Beside, authfile, docker, login_of, saved_by_docker
+from pytest_swe.sandbox.apptainer_store import Kept, Store
+from pytest_swe.sandbox.images.archives import copy_one, id_in, layers_of
+from pytest_swe.sandbox.images.base import BuildFailed, Held, PullFailed, Ways
+from pytest_swe.sandbox.images.reference import parse
+from pytest_swe.sandbox.images.registry import Registries, Unreachable
 
 _ARCHIVE = "docker-archive:"
+_MIB = 1024 * 1024
+
+#: Of an image that is made from layers there is, at work, each packed layer and the whole tree.
+_WORK = 4.0
+_UNPACKED = {True: 3.0, False: 1.3}
 
 
-class Images:
-    """``images`` is where ready images stand, None for nowhere; ``built`` where those made here are kept."""
+class ApptainerImages:
+    """See `pytest_swe.sandbox.images.base.ImageEngine`. ``images`` is where ready images stand, None for nowhere."""
 
-    def __init__(self, program: Program, *, images: Path | None, built: Path, unpacked: bool) -> None:
+    def __init__(self, program: Program, store: Store, *, images: Path | None) -> None:
+        self.ways = Ways(builds=False, layers=False, unpacked=_UNPACKED[store.unpacked], work=_WORK)
         self._program = program
+        self._store = store
         self._images = images
-        self._built = built
-        self._unpacked = unpacked
-        self._lock = threading.Lock()
-        self._known: dict[str, tuple[Path, str]] = {}
+        self._registries = Registries(self.is_plain, self.login)
 
-    def find(self, image: str) -> tuple[Path, ImageFacts]:
-        """The file or directory of ``image``, and what is known of it; the first caller of all processes builds it.
+    def identity(self) -> str:
+        return f"apptainer {self._store.directory}"
 
-        Raises ImageUnavailable, DiskFull.
-        """
-        begun = time.monotonic()
-        with self._lock:
-            known = self._known.get(image)
-        if known is None or not known[0].exists():
-            ready = self._ready(image)
-            known = (ready, "") if ready else self._made(image)
-            with self._lock:
-                self._known[image] = known
-        path, digest = known
-        return path, ImageFacts(digest=digest, seconds=time.monotonic() - begun)
+    def path(self, image: str) -> Path | None:
+        """The file or directory of ``image``."""
+        found = self._ready(image)
+        if found is None and not image.startswith("/") and (kept := self._kept(image)) is not None:
+            found = kept.path
+        return found
+
+    def find(self, image: str) -> Held | None:
+        with suppress(ImageUnavailable):  # `take` tells
+            if self._ready(image) is not None:
+                return Held("")
+            kept = None if image.startswith("/") else self._kept(image)
+            return None if kept is None else Held(kept.id, kept.digests, mb=kept.mb)
+        return None
+
+    def take(self, image: str) -> bool:
+        if image.startswith("/"):
+            raise ImageUnavailable(f"no image {image}: no such file or directory")
+        beside = self._beside(full_name(image))
+        if beside is None:
+            return False
+        try:
+            self._make(image, beside.id, lambda folder: self._archived(image, beside, folder))
+        except PullFailed as failure:
+            where = beside.archive or "the Docker engine"
+            raise ImageUnavailable(f"cannot build {image} from {where}: {failure}") from failure
+        return True
+
+    def beside_mb(self, image: str) -> int | None:
+        if image.startswith("/"):
+            return None
+        beside = self._beside(full_name(image))
+        if beside is None:
+            return None
+        if beside.archive is not None:
+            return sum(layers_of(beside.archive, full_name(image), alone=True).values()) // _MIB
+        said = docker("image", "inspect", "--format", "{{.Size}}", image)
+        return int(said) // _MIB if said.isdecimal() else None
+
+    def pull(self, image: str, platform: str | None, silence: float) -> None:
+        try:
+            reference = parse(full_name(image))
+        except ValueError as error:
+            raise PullFailed(f"invalid reference: {error}") from error
+        # By its digest, so that it is known what was fetched; without, where the registry is not reached from here.
+        digest = reference.digest
+        with suppress(Unreachable):
+            answer = self._registries.look(reference)
+            digest = answer.digest if answer.status == 200 else digest
+        source = f"docker://{reference.name}@{digest}" if digest else f"docker://{reference}"
+        digests = (f"{reference.name}@{digest}",) if digest else ()
+        options = ("--authfile", str(found)) if (found := authfile()) else ()
+        self._make(image, digest, lambda folder: (source, options), digests=digests, silence=silence)
+
+    def tag(self, image: str, name: str) -> None:
+        self._store.tag(full_name(image), full_name(name))
+
+    def remove(self, image: str) -> bool:
+        return self._store.remove(full_name(image))
+
+    def used_mb(self) -> int:
+        return sum(kept.mb for kept in self._store.all())
+
+    def free_mb(self) -> int | None:
+        place = self._store.directory
+        while not place.exists():
+            place = place.parent
+        return shutil.disk_usage(place).free // _MIB
+
+    def is_plain(self, registry: str) -> bool:
+        """Apptainer itself tries both for a registry of this host."""
+        host = registry.rpartition(":")[0] or registry
+        return host in ("localhost", "[::1]") or host.startswith("127.")
+
+    def login(self, registry: str) -> Mapping[str, str]:
+        name, password = (os.environ.get(f"APPTAINER_DOCKER_{what}", "") for what in ("USERNAME", "PASSWORD"))
+        if name:
+            return {"username": name, "password": password}
+        return login_of(registry)
+
+    def build(self, context: BinaryIO, dockerfile: str, image: str, arguments: Mapping[str, str]) -> None:
+        raise BuildFailed("apptainer builds no Dockerfile; a Docker engine does")
+
+    def load(self, archive: Iterable[bytes], images: Collection[str]) -> None:
+        with self._as_file(archive) as path:
+            for image in images:
+                try:
+                    image_id = id_in(path, image)
+                    if self._store.find(full_name(image), image_id) is None:
+                        beside = Beside(image_id, path, alone=False)
+                        self._make(image, image_id, lambda folder: self._archived(image, beside, folder))
+                except UsageError as error:
+                    raise PullFailed(str(error)) from error
+
+    def save(self, images: Iterable[str]) -> Iterator[bytes]:
+        raise PullFailed("images of apptainer are files: copy them, and name their folder as option images")
+
+    def _make(
+        self,
+        image: str,
+        image_id: str,
+        source: Callable[[Path], tuple[str, Iterable[str]]],
+        *,
+        digests: tuple[str, ...] = (),
+        silence: float = apptainer_build.SILENCE,
+    ) -> None:
+        """Built in a folder of its own and renamed when whole. ``source`` says what from, and with which options."""
+        with self._store.scratch() as folder:
+            found, options = source(folder)
+            work = folder / "work"
+            work.mkdir()
+            made = apptainer_build.build(
+                self._program, found, work, unpacked=self._store.unpacked, options=tuple(options), silence=silence
+            )
+            self._store.keep(full_name(image), image_id, digests, made)
 
     def _ready(self, image: str) -> Path | None:
         if image.startswith("/"):
-            if Path(image).exists():
-                return Path(image)
-            raise ImageUnavailable(f"no image {image}: no such file or directory")
-        name = full_name(image)
+            return Path(image) if Path(image).exists() else None
         if self._images is None:
             return None
-        found = (self._images / f"{name}.sif", self._images / name)
-        return next((path for path in found if path.exists()), None)
-
-    def _made(self, image: str) -> tuple[Path, str]:
-        """Its place and digest. Built under a lock and renamed when whole: half-built ones are not seen, none twice."""
-        source, image_id = self._source(image)
-        key = hashlib.sha256(f"{source} {image_id}".encode()).hexdigest()[:16]
-        shown = full_name(image).rpartition("/")[2].replace(":", "_").replace("@", "_")
-        ready = self._built / f"{shown}-{key}{'' if self._unpacked else '.sif'}"
-        if not ready.exists():
-            self._built.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with FileLock(self._built / f"{ready.name}.lock"):
-                if not ready.exists():
-                    self._build(image, source, ready)
-        return ready, f"local:{image_id}" if image_id else ""
-
-    def _source(self, image: str) -> tuple[str, str]:
-        """What apptainer builds from, and its id (``sha256:...``), which tells one version from another."""
         name = full_name(image)
+        return next((path for path in (self._images / f"{name}.sif", self._images / name) if path.exists()), None)
+
+    def _kept(self, image: str) -> Kept | None:
+        name = full_name(image)
+        beside = self._beside(name)
+        return self._store.find(name, beside.id if beside else "")
+
+    def _beside(self, name: str) -> Beside | None:
+        """The archive in the folder, else the image of the Docker engine; its id tells one version from another."""
         archive = None if self._images is None else self._images / f"{name}.tar"
         if archive is not None and archive.exists():
-            return f"{_ARCHIVE}{archive}", archive_id(archive)
-        engine = shutil.which("docker")
-        if engine is not None:
-            argv = [engine, "image", "inspect", "--format", "{{.Id}}", image]
             try:
-                done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=SOON)
-            except (OSError, subprocess.TimeoutExpired):
-                return f"docker://{name}", ""
-            if done.returncode == 0:
-                # By name: apptainer takes no id here. The id says when another image has got the name.
-                return f"docker-daemon:{name}", done.stdout.strip()
-        return f"docker://{name}", ""
+                return Beside(id_in(archive, name, alone=True), archive)
+            except UsageError as error:
+                raise ImageUnavailable(str(error)) from error
+        image_id = docker("image", "inspect", "--format", "{{.Id}}", name)
+        return Beside(image_id) if image_id else None
 
-    def _build(self, image: str, source: str, ready: Path) -> None:
-        how = ["--sandbox", "--fix-perms"] if self._unpacked else ["--mksquashfs-args", COMPRESSION]
-        with _scratch(self._built) as folder:
-            made, home = folder / ("tree" if self._unpacked else "image.sif"), folder / "home"
-            home.mkdir()
-            (folder / "tmp").mkdir()
-            if source.startswith(_ARCHIVE):
-                # For apptainer a colon in the path would end it.
-                (folder / "archive.tar").symlink_to(source.removeprefix(_ARCHIVE))
-                source = f"{_ARCHIVE}{folder}/archive.tar"
-            env = self._program.environment(home)
-            env |= {"APPTAINER_TMPDIR": str(folder / "tmp"), "APPTAINER_CACHEDIR": str(folder / "cache")}
-            env |= {name: value for name in PASSED_ON if (value := os.environ.get(name))}
-            argv = [self._program.path, "--silent", "build", "--disable-cache", *how, str(made), source]
-            try:
-                done = subprocess.run(
-                    argv, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=BUILD_SECONDS
-                )
-            except (OSError, subprocess.TimeoutExpired) as error:
-                raise ImageUnavailable(f"cannot build {image}: {error}") from error
-            if done.returncode or not made.exists():
-                raise _failure(image, source, done.stderr, folder)
-            made.rename(ready)
+    def _archived(self, image: str, beside: Beside, folder: Path) -> tuple[str, Iterable[str]]:
+        """An archive of one image: apptainer takes no other, and no colon in the path."""
+        alone = folder / "archive.tar"
+        if beside.archive is not None:
+            copy_one(beside.archive, full_name(image), alone, alone=beside.alone)
+        else:
+            saved_by_docker(full_name(image), alone)
+        return f"{_ARCHIVE}{alone}", ()
+
+    @contextmanager
+    def _as_file(self, archive: Iterable[bytes]) -> Iterator[Path]:
+        """An open file by its name; parts are put together first."""
+        if isinstance(archive, io.BufferedReader):
+            yield Path(archive.name)
+            return
+        with self._store.scratch() as folder:
+            with (folder / "archive.tar").open("wb") as file:
+                for part in archive:
+                    file.write(part)
+            yield folder / "archive.tar"
 
 
 def full_name(image: str) -> str:
@@ -143,34 +219,3 @@ def full_name(image: str) -> str:
     if not name or name.startswith("/") or any(part in ("", ".", "..") for part in name.split("/")) or "\0" in name:
         raise ImageUnavailable(f"{image!r} is no name of an image")
     return name if ":" in last or "@" in last else f"{name}:latest"
-
-
-def archive_id(archive: Path) -> str:
-    """The id of the image in an archive of ``docker save``. Raises ImageUnavailable when it holds none."""
-    try:
-        with tarfile.open(archive) as tar:
-            manifest = tar.extractfile("manifest.json")
-            config = str(json.loads(manifest.read())[0]["Config"]) if manifest else ""
-    except (OSError, KeyError, IndexError, TypeError, ValueError, tarfile.TarError) as error:
-        raise ImageUnavailable(f"{archive} is no archive of `docker save`: {error}") from error
-    return f"sha256:{config.rpartition('/')[2].removesuffix('.json')}"
-
-
-def _failure(image: str, source: str, said: str, folder: Path) -> ImageUnavailable | DiskFull:
-    if shutil.disk_usage(folder).free < 16 * 1024 * 1024:
-        return DiskFull(f"no space left to build {image}", hint=f"free space at {folder.parent}")
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
-    last = next((line for line in reversed(lines) if "FATAL" in line), lines[-1] if lines else "no word why")
-    hint = "put it into the folder of images, or load it into the Docker engine" if "docker://" in source else ""
-    return ImageUnavailable(f"cannot build {image} from {source}: {last.replace('FATAL:', '').strip()}", hint=hint)
-
-
-@contextmanager
-def _scratch(beside: Path) -> Iterator[Path]:
-    """A directory on the same file system, removed with whatever modes an image's directories have."""
-    folder = Path(tempfile.mkdtemp(prefix="building-", dir=beside))
-    try:
-        yield folder
-    finally:
-        subprocess.run(["chmod", "-R", "u+rwX", "--", str(folder)], capture_output=True)
-        shutil.rmtree(folder, ignore_errors=True)

@@ -14,6 +14,7 @@ from pathlib import Path
 from pytest_swe.errors import DiskFull, SandboxStartFailed
 from pytest_swe.model import SandboxSpec
 from pytest_swe.sandbox.apptainer_program import Program
+from pytest_swe.sandbox.apptainer_store import IN_USE
 from pytest_swe.sandbox.host import namespace
 from pytest_swe.sandbox.host.namespace import Namespace, has_ended, parent_of
 
@@ -68,16 +69,14 @@ class Instance:
 
 
 def start(program: Program, spec: SandboxSpec, image: Path, *, name: str, folder: Path, parts: Path) -> Instance:
-    """A new instance in the private directory ``folder``.
+    """A new instance in the private directory ``folder``, which has a link to its image (`IN_USE`).
 
     Raises SandboxStartFailed, DiskFull, OSError; ProcessLookupError when it ended at once.
     """
     home = folder / "home"
     home.mkdir()
-    # By a name without the colon of a tag, which means something to apptainer.
-    (folder / "image").symlink_to(image)
     overlay = _overlay(program, spec, folder, home)
-    arguments = program.start_arguments(spec, folder / "image", name=name, folder=folder, parts=parts, overlay=overlay)
+    arguments = program.start_arguments(spec, folder / IN_USE, name=name, folder=folder, parts=parts, overlay=overlay)
     # Not into a pipe: the instance keeps what it was started with.
     with (folder / "start.log").open("w+b") as log:
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
@@ -48,7 +48,9 @@ class DockerProvider:
         self._pull = pull
         self._policy = policy
         self._lock = threading.Lock()
-        self._pool = Pool([Link(partial(self._connect, each), patience=patience) for each in (hosts or (host,))])
+        self._hosts = tuple(hosts)
+        links = [Link(partial(self._connect, each), patience=patience) for each in (hosts or (host,))]
+        self._pool = Pool(links, free_mb=self._free_mb)
         self._pullers: dict[Engine, Puller] = {}
 
     @property
@@ -83,16 +85,25 @@ class DockerProvider:
                     if link.answers():  # it is there, and failed on this one
                         raise
 
-    def images(self) -> Puller:
-        """The images of the engine (of several: the first), see `pytest_swe.sandbox.images.pull.HasImages`."""
-        return self._puller(self._pool.links[0].engine())
+    def images(self) -> Mapping[str, Callable[[], Puller]]:
+        """See `pytest_swe.sandbox.images.pull.HasImages`."""
+        names = self._hosts if len(self._hosts) > 1 else (self.name,)
+        return {name: partial(self._images_of, link) for name, link in zip(names, self._pool.links, strict=True)}
 
     def free_disk_mb(self) -> int | None:
-        """MiB free where the engine keeps images and containers; None when that is not on this host."""
+        """MiB free where the engine keeps images and containers, of several the most; None where that is not known."""
+        found = [self._free_mb(link) for link in self._pool.links if link.answers()]
+        known = [free for free in found if free is not None]
+        return max(known, default=None) if len(known) == len(found) else None
+
+    def _free_mb(self, link: Link) -> int | None:
         try:
-            return self.images().engine.free_mb()
+            return self._images_of(link).engine.free_mb()
         except SandboxError:
             return None  # whoever starts a sandbox is told
+
+    def _images_of(self, link: Link) -> Puller:
+        return self._puller(link.engine())
 
     def _puller(self, engine: Engine) -> Puller:
         from pytest_swe.sandbox.docker_images import DockerImages

@@ -12,7 +12,7 @@ import json
 import logging
 import os
 import socket
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from operator import attrgetter
@@ -273,7 +273,7 @@ class Engine:
         *,
         params: Mapping[str, str | Sequence[str]] | None = None,
         headers: Mapping[str, str | bytes] | None = None,
-        data: IO[bytes] | None = None,
+        data: Iterable[bytes] | None = None,
         silence: float = ANSWER,
     ) -> Iterator[requests.Response]:
         """A call that is not about containers; the answer is read as it comes, ``silence`` seconds for each part."""

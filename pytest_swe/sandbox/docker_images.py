@@ -9,7 +9,7 @@ import os
 import platform
 import socket
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import BinaryIO, cast
 
@@ -17,7 +17,7 @@ from pytest_swe.errors import EngineUnavailable, ImageUnavailable
 from pytest_swe.model import JSON
 from pytest_swe.sandbox.docker_engine import Engine, Refused
 from pytest_swe.sandbox.docker_transport import ANSWER
-from pytest_swe.sandbox.images.base import BuildFailed, Held, PullFailed
+from pytest_swe.sandbox.images.base import BuildFailed, Held, PullFailed, Ways
 from pytest_swe.sandbox.images.reference import DOCKER_HUB, Reference, parse
 
 #: Seconds of a build, a load or a save without a word.
@@ -31,6 +31,8 @@ _BODY = {"Content-Type": "application/x-tar"}
 
 class DockerImages:
     """See `pytest_swe.sandbox.images.base.ImageEngine`."""
+
+    ways = Ways()
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -50,6 +52,12 @@ class DockerImages:
         platform = f"{found.get('Os', '')}/{found.get('Architecture', '')}".strip("/")
         digests = tuple(map(str, cast("list[str]", found.get("RepoDigests") or [])))
         return Held(str(found["Id"]), digests, platform, int(cast("int", found.get("Size") or 0)) // _MIB)
+
+    def take(self, image: str) -> bool:
+        return False
+
+    def beside_mb(self, image: str) -> int | None:
+        return None
 
     def pull(self, image: str, platform: str | None, silence: float) -> None:
         try:
@@ -122,7 +130,7 @@ class DockerImages:
         except Refused as refusal:
             raise BuildFailed(str(refusal)) from refusal
 
-    def load(self, archive: BinaryIO) -> None:
+    def load(self, archive: Iterable[bytes], images: Collection[str]) -> None:
         try:
             self._follow("POST", "images/load", SILENCE, _BODY, {"quiet": "1"}, archive)
         except Refused as refusal:
@@ -143,7 +151,7 @@ class DockerImages:
         silence: float,
         headers: Mapping[str, str | bytes],
         params: Mapping[str, str],
-        data: BinaryIO | None = None,
+        data: Iterable[bytes] | None = None,
     ) -> None:
         """A call that tells of its progress, to its end. Raises Refused with what it told last."""
         with self._engine.asked(method, path, params=params, headers=headers, data=data, silence=silence) as answer:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from pytest_swe.errors import EngineUnavailable, Unsupported
 from pytest_swe.model import SandboxSpec
+from pytest_swe.sandbox.admission import Need, has_disk
 from pytest_swe.sandbox.docker_config import refuse_unsupported
 from pytest_swe.sandbox.owner import PID
 
@@ -108,10 +109,14 @@ class Link:
 
 
 class Pool:
-    """Engines among which each sandbox goes where its image and the most room are."""
+    """Engines among which each sandbox goes where its image and the most room are; not where the disk is short.
 
-    def __init__(self, links: Sequence[Link]) -> None:
+    ``free_mb`` tells MiB free where an engine keeps its data, None when that is not known.
+    """
+
+    def __init__(self, links: Sequence[Link], free_mb: Callable[[Link], int | None] = lambda link: None) -> None:
         self.links = tuple(links)
+        self._free_mb = free_mb
         self._lock = threading.Lock()
 
     def standing(self) -> list[Link]:
@@ -136,6 +141,7 @@ class Pool:
         """
         able = self._able(self.standing(), spec)
         if len(able) > 1:
+            able = [link for link in able if has_disk(Need.of(spec), self._free_mb(link))] or able
             able = _with_image(able, spec.image) or able
         with self._lock:
             link = _emptiest(able) if len(able) > 1 else able[0]

@@ -23,7 +23,7 @@ def given(name: str, make: Callable[..., object], texts: Iterable[str]) -> dict[
         key, equals, value = text.partition("=")
         key = key.strip().replace("-", "_")
         if not equals or not key:
-            raise UsageError(f"--swe-provider-option {text}: expected KEY=VALUE")
+            raise UsageError(f"provider option {text}: expected KEY=VALUE")
         found[key] = _value(name, make, key, value)
     return found
 

@@ -50,7 +50,7 @@ class Records:
         """Kill what runs in it, remove its directory, then its record; whether nothing is left. Never raises."""
         folder = self._folder(sandbox_id)
         self._end(sandbox_id, folder)
-        if not _remove_tree(folder):
+        if not remove_tree(folder):
             return False
         try:
             self._record(sandbox_id).unlink(missing_ok=True)
@@ -65,7 +65,7 @@ class Records:
         return self._directory / sandbox_id
 
 
-def _remove_tree(folder: Path) -> bool:
+def remove_tree(folder: Path) -> bool:
     """Remove a directory, also one with read-only directories or a thousand levels in it (rm needs no recursion)."""
     for open_up in (False, True):
         if open_up:

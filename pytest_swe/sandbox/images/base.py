@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import BinaryIO, Protocol
 
@@ -15,6 +15,21 @@ class Held:
     digests: tuple[str, ...] = ()
     platform: str = ""
     mb: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ways:
+    """How an engine keeps images. ``builds``: it builds Dockerfiles. ``layers``: it keeps layers, shared ones once, and
+    loads all of an archive; else each image is a file of its own.
+
+    ``unpacked``: MiB on disk for a MiB that is fetched, because layers are compressed on their way; ``work``: further
+    MiB for it while the image is made. Both are estimates.
+    """
+
+    builds: bool = True
+    layers: bool = True
+    unpacked: float = 3.0
+    work: float = 0.0
 
 
 class PullFailed(Exception):
@@ -32,11 +47,21 @@ class BuildFailed(Exception):
 class ImageEngine(Protocol):
     """One engine's images. Names are as users write them. Every call raises EngineUnavailable when none answers."""
 
+    ways: Ways
+
     def identity(self) -> str:
         """The same for all who speak to this engine, whatever address they use."""
         ...
 
     def find(self, image: str) -> Held | None: ...
+
+    def take(self, image: str) -> bool:
+        """Make it from what this host has beside the engine; False when that has it not. Raises ImageUnavailable."""
+        ...
+
+    def beside_mb(self, image: str) -> int | None:
+        """MiB, unpacked, of what `take` would make it from; None when there is nothing."""
+        ...
 
     def pull(self, image: str, platform: str | None, silence: float) -> None:
         """Raises PullFailed, also after ``silence`` seconds without a word of the engine."""
@@ -68,8 +93,8 @@ class ImageEngine(Protocol):
         """``context`` is a tar. Raises BuildFailed."""
         ...
 
-    def load(self, archive: BinaryIO) -> None:
-        """An archive as ``save`` gives it. Raises PullFailed when it is none."""
+    def load(self, archive: Iterable[bytes], images: Collection[str]) -> None:
+        """``images`` out of an archive as ``save`` gives it: an open file, or its parts. Raises PullFailed."""
         ...
 
     def save(self, images: Iterable[str]) -> Iterator[bytes]:

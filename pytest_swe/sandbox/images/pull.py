@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, runtime_checkable
@@ -47,11 +47,15 @@ class PullPolicy:
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """An image that the engine has. ``name`` is what it has it under, ``seconds`` were spent to get it."""
+    """An image that the engine has. ``name`` is what it has it under, ``seconds`` were spent to get it.
+
+    ``pulled``: it was not there before; ``fetched``: a registry gave it.
+    """
 
     name: str
     seconds: float = 0.0
     pulled: bool = False
+    fetched: bool = False
 
 
 class _Again(Exception):
@@ -65,9 +69,11 @@ class _Again(Exception):
 
 @runtime_checkable
 class HasImages(Protocol):
-    """A provider whose sandboxes are made of an engine's images."""
+    """A provider whose sandboxes are made of an engine's images, or of several engines'."""
 
-    def images(self) -> Puller: ...
+    def images(self) -> Mapping[str, Callable[[], Puller]]:
+        """The engines, by a name for people; calling one raises EngineUnavailable when it does not answer."""
+        ...
 
 
 class Puller:
@@ -120,7 +126,7 @@ class Puller:
         if self._budget is not None:
             self._budget.make_room(image)
         try:
-            name = self._pulled(image, platform)
+            name = image if self.engine.take(image) else self._pulled(image, platform)
         except ImageUnavailable as error:
             self.host.failed(image, str(error.args[0]), error.hint)
             raise

@@ -118,7 +118,8 @@ class Client:
 
     @property
     def images(self) -> Puller:
-        return self.provider.images()
+        [connect] = self.provider.images().values()
+        return connect()
 
 
 MakeClient = Callable[..., Client]

@@ -12,7 +12,7 @@ import docker
 import pytest
 
 from pytest_swe.__main__ import main
-from pytest_swe.preparation import Preparation, wanted_of
+from pytest_swe.preparation import Needs, Preparation, wanted_of
 
 from .conftest import MakeClient, Publish, inspected, layer, saved, shell_layer
 from .registries import Proxy
@@ -101,11 +101,11 @@ def test_a_dry_run_fetches_nothing(rows: Rows, publish: Publish, engine: docker.
 
 def test_layers_that_images_share_count_once(client: MakeClient, rows: Rows, publish: Publish) -> None:
     shared = layer({"data": random.Random(0).randbytes(4 * 1024 * 1024)})
-    work = Preparation(client().images)
+    work = Preparation({"docker": client().images})
     one, _ = wanted_of(str(rows(publish(shared))), None)
     two, _ = wanted_of(str(rows(publish(shared), publish(shared))), None)
-    assert work.needs(one) == (4, 0)
-    assert work.needs(two) == (4, 0)
+    assert work.needs("docker", one) == Needs(fetched=4, kept=12)
+    assert work.needs("docker", two) == Needs(fetched=4, kept=12)
 
 
 def test_a_mirror_is_used(rows: Rows, publish: Publish, front: Proxy, made_here: list[str]) -> None:

@@ -180,10 +180,11 @@ from pytest_swe.errors import ImageUnavailable
 from pytest_swe.sandbox.docker import DockerProvider
 from pytest_swe.sandbox.images.pull import PullPolicy
 provider = DockerProvider(policy=PullPolicy(directory=Path(sys.argv[1]), pulls=int(sys.argv[2]), tries=1))
+[images] = [connect() for connect in provider.images().values()]
 sys.stdin.readline()
 for image in sys.argv[3:]:
     try:
-        print("pulled" if provider.images().ready(image).pulled else "there")
+        print("pulled" if images.ready(image).pulled else "there")
     except ImageUnavailable as error:
         print("unavailable")
 provider.close()

@@ -79,4 +79,4 @@ def test_a_provider_without_images_refuses_them(rows: Rows, tmp_path: Path) -> N
     command += ["--swe-provider", "local", "--swe-image-budget", "1g"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
     assert done.returncode == pytest.ExitCode.USAGE_ERROR
-    assert "--swe-image-budget are for docker and podman, not local" in done.stderr
+    assert "--swe-image-budget are for docker, podman, apptainer, not local" in done.stderr

@@ -48,7 +48,7 @@ def prepare(arguments: argparse.Namespace) -> int:
             _say(f"{where}{len(wanted)} images, {len(wanted) - len(missing)} there, {len(missing)} to prepare")
             if missing:
                 needs = work.needs(name, missing, hub=arguments.ask_hub)
-                _say_needs(where, needs, engines.there[name].engine.free_mb())
+                _say_needs(where, needs, engines.there[name])
         if not arguments.dry_run:
             work.run(lacking, result)
     return _summary(wanted, lacking, engines, result, dry=arguments.dry_run)
@@ -120,8 +120,9 @@ def _builder(stack: ExitStack, engines: Engines, wanted: list[Wanted]) -> Puller
         return None  # an address that is none; whoever needs the builder is told that there is none
 
 
-def _say_needs(where: str, needs: Needs, free: int | None) -> None:
-    said = f"{where}to fetch: {needs.fetched} MiB, about {needs.kept} MiB on disk, shared layers counted once"
+def _say_needs(where: str, needs: Needs, puller: Puller) -> None:
+    free, once = puller.engine.free_mb(), ", shared layers counted once" if puller.engine.ways.layers else ""
+    said = f"{where}to fetch: {needs.fetched} MiB, about {needs.kept} MiB on disk{once}"
     said += f", {needs.work} MiB more at work" if needs.work else ""
     said += f"; of {needs.unknown} images nobody told" if needs.unknown else ""
     _say(said + (f"; free: {free} MiB" if free is not None else ""))

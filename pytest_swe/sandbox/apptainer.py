@@ -39,7 +39,8 @@ class ApptainerProvider:
     ``program``: the apptainer to use, else that of PATH. ``images``: the folder of ready images and archives.
     ``state``: where sandboxes and built images stand, by default `state_directory`. ``build``: what images are built
     as, ``sif`` (one file) or ``directory``; ``auto`` takes directories where no SIF file can be mounted (a user without
-    /dev/fuse). ``policy``: how missing images are fetched. Raises EngineUnavailable without an apptainer that runs, UsageError for an option it cannot use.
+    /dev/fuse). ``policy``: how missing images are fetched. Raises EngineUnavailable without an apptainer that runs,
+    UsageError for an option it cannot use.
     """
 
     name = "apptainer"

@@ -20,10 +20,7 @@ COMPRESSION = "-comp lz4"
 SILENCE = 1800.0
 
 #: Variables of the user's that say how registries are reached.
-PASSED_ON = (
-    *("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy", "SSL_CERT_FILE"),
-    *("APPTAINER_DOCKER_USERNAME", "APPTAINER_DOCKER_PASSWORD"),
-)
+PASSED_ON = (*("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy", "SSL_CERT_FILE"),)
 
 #: MiB below which a build failed for want of space, whatever it says.
 _NO_SPACE = 16 * 1024 * 1024
@@ -40,7 +37,7 @@ def build(
 ) -> Path:
     """Build ``source`` in ``folder``, which is empty; returns the file or directory.
 
-    Raises PullFailed with apptainer's last words, also after ``silence`` seconds in which nothing was written; DiskFull.
+    Raises DiskFull; PullFailed with apptainer's last words, also after ``silence`` seconds without anything written.
     """
     made, home = folder / ("tree" if unpacked else "image.sif"), folder / "home"
     for place in (home, folder / "tmp"):

@@ -12,7 +12,6 @@ that has it; else it is what was built of this name before, and at last it is fe
 from __future__ import annotations
 
 import io
-import os
 import shutil
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -24,6 +23,7 @@ from pytest_swe.sandbox import apptainer_build
 from pytest_swe.sandbox.apptainer_program import Program
 from pytest_swe.sandbox.apptainer_sources import Beside, authfile, docker, login_of, saved_by_docker
 from pytest_swe.sandbox.apptainer_store import Kept, Store
+from pytest_swe.sandbox.host.failures import as_sandbox_errors
 from pytest_swe.sandbox.images.archives import copy_one, id_in, layers_of
 from pytest_swe.sandbox.images.base import BuildFailed, Held, PullFailed, Ways
 from pytest_swe.sandbox.images.reference import parse
@@ -72,7 +72,7 @@ class ApptainerImages:
         if beside is None:
             return False
         try:
-            self._make(image, beside.id, lambda folder: self._archived(image, beside, folder))
+            self._make_from(image, beside)
         except PullFailed as failure:
             where = beside.archive or "the Docker engine"
             raise ImageUnavailable(f"cannot build {image} from {where}: {failure}") from failure
@@ -125,9 +125,6 @@ class ApptainerImages:
         return host in ("localhost", "[::1]") or host.startswith("127.")
 
     def login(self, registry: str) -> Mapping[str, str]:
-        name, password = (os.environ.get(f"APPTAINER_DOCKER_{what}", "") for what in ("USERNAME", "PASSWORD"))
-        if name:
-            return {"username": name, "password": password}
         return login_of(registry)
 
     def build(self, context: BinaryIO, dockerfile: str, image: str, arguments: Mapping[str, str]) -> None:
@@ -139,13 +136,16 @@ class ApptainerImages:
                 try:
                     image_id = id_in(path, image)
                     if self._store.find(full_name(image), image_id) is None:
-                        beside = Beside(image_id, path, alone=False)
-                        self._make(image, image_id, lambda folder: self._archived(image, beside, folder))
+                        self._make_from(image, Beside(image_id, path, alone=False))
                 except UsageError as error:
                     raise PullFailed(str(error)) from error
 
     def save(self, images: Iterable[str]) -> Iterator[bytes]:
-        raise PullFailed("images of apptainer are files: copy them, and name their folder as option images")
+        where = self._store.directory
+        raise PullFailed(f"images of apptainer are files below {where}: copy all of it to that place on another host")
+
+    def _make_from(self, image: str, beside: Beside) -> None:
+        self._make(image, beside.id, lambda folder: self._archived(image, beside, folder))
 
     def _make(
         self,
@@ -157,7 +157,7 @@ class ApptainerImages:
         silence: float = apptainer_build.SILENCE,
     ) -> None:
         """Built in a folder of its own and renamed when whole. ``source`` says what from, and with which options."""
-        with self._store.scratch() as folder:
+        with as_sandbox_errors(f"cannot build {image}"), self._store.scratch() as folder:
             found, options = source(folder)
             work = folder / "work"
             work.mkdir()

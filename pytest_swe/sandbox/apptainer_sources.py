@@ -33,8 +33,8 @@ class Beside:
 
 def authfile() -> Path | None:
     """The user's credentials for registries, in Docker's format: apptainer's own, else Docker's."""
-    own = Path(os.environ.get("APPTAINER_CONFIGDIR") or Path.home() / ".apptainer", "docker-config.json")
-    dockers = Path(os.environ.get("DOCKER_CONFIG") or Path.home() / ".docker", "config.json")
+    own = Path(os.environ.get("APPTAINER_CONFIGDIR") or os.path.expanduser("~/.apptainer"), "docker-config.json")
+    dockers = Path(os.environ.get("DOCKER_CONFIG") or os.path.expanduser("~/.docker"), "config.json")
     return next((path for path in (own, dockers) if path.is_file()), None)
 
 

@@ -63,7 +63,7 @@ class Archives:
             return None
 
     def layers(self, image: str) -> Mapping[str, int]:
-        """Bytes of the image's layers by their names in its archive, unpacked or as they are; empty when none has it."""
+        """Bytes of the image's layers by their names in its archive; empty when none has it."""
         archive = self.holding(image)
         return {} if archive is None else layers_of(archive, image)
 

@@ -42,9 +42,10 @@ class Maker:
         self._builder = builder
 
     def made(self, recipe: Recipe, puller: Puller, donor: Puller | None = None) -> str:
-        """How it came there: ``there``, ``loaded``, ``pulled``, ``copied`` or ``built``. ``donor`` has the image already.
+        """How it came there: there, loaded, pulled, copied, built, or made of what else this host has.
 
-        Raises ImageUnavailable, DiskFull, EngineUnavailable, UsageError, BuildFailed, PullFailed.
+        ``donor`` is another engine that has it. Raises ImageUnavailable, DiskFull, EngineUnavailable, UsageError,
+        BuildFailed, PullFailed.
         """
         if puller.held(recipe.image, recipe.platform) is not None:
             return "there"
@@ -52,11 +53,7 @@ class Maker:
         if archive is not None:
             self._load(recipe, puller, archive)
             return "loaded"
-        if (
-            (donor or recipe.builds)
-            and puller.engine.beside_mb(recipe.image) is None
-            and not _published(recipe, puller)
-        ):
+        if (donor or recipe.builds) and not _is_to_be_had(recipe, puller):
             if donor is not None:
                 _copy(recipe.image, donor, puller)
                 return "copied"
@@ -86,8 +83,10 @@ class Maker:
         return "built"
 
 
-def _published(recipe: Recipe, puller: Puller) -> bool:
-    """Whether a registry that answers has it: what can be had otherwise is not waited for."""
+def _is_to_be_had(recipe: Recipe, puller: Puller) -> bool:
+    """Whether it is beside the engine, or a registry that answers has it: what can be built is not waited for."""
+    if puller.engine.beside_mb(recipe.image) is not None:
+        return True
     for name in puller.policy.mirrors.names(recipe.image):
         with suppress(ValueError, Unreachable):
             if puller.registries.look(parse(name)).status in (200, 429):
@@ -118,7 +117,5 @@ def _build_now(build: Build, puller: Puller) -> None:
         with tar_of_directory(build.root) as context:
             puller.engine.build(context, build.dockerfile, build.image, dict(build.arguments))
         return
-    text = build.dockerfile.encode("utf-8", "surrogateescape")
-    puller.engine.build(
-        io.BytesIO(tar_of_files({"Dockerfile": text})), "Dockerfile", build.image, dict(build.arguments)
-    )
+    files = {"Dockerfile": build.dockerfile.encode("utf-8", "surrogateescape")}
+    puller.engine.build(io.BytesIO(tar_of_files(files)), "Dockerfile", build.image, dict(build.arguments))

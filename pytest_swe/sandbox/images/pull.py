@@ -112,21 +112,23 @@ class Puller:
                     raise ImageUnavailable(f"no image {image}", hint=f"pull or load {image} first")
                 if told := self.host.failure_since(image, moment):
                     raise ImageUnavailable(told[0], hint=told[1])
-                name = self._fetched(image, platform)
+                name, fetched = self._had(image, platform)
         except ImageUnavailable as error:
             self._failures[image] = time.monotonic(), error
             raise
-        return Ready(name, time.monotonic() - begin, pulled=True)
+        return Ready(name, time.monotonic() - begin, pulled=True, fetched=fetched)
 
     def forget_failures(self) -> None:
         """Ask again for what could not be had."""
         self._failures.clear()
 
-    def _fetched(self, image: str, platform: str | None) -> str:
+    def _had(self, image: str, platform: str | None) -> tuple[str, bool]:
+        """The name under which it is there now, and whether a registry gave it."""
         if self._budget is not None:
             self._budget.make_room(image)
         try:
-            name = image if self.engine.take(image) else self._pulled(image, platform)
+            taken = self.engine.take(image)
+            name = image if taken else self._pulled(image, platform)
         except ImageUnavailable as error:
             self.host.failed(image, str(error.args[0]), error.hint)
             raise
@@ -138,7 +140,7 @@ class Puller:
         self.host.record(Record(image, tuple(names), found.mb if found else 0))
         if self._budget is not None:
             self._budget.enforce(image)
-        return names[0]
+        return names[0], not taken
 
     def _pulled(self, image: str, platform: str | None) -> str:
         """Rounds through all names, until one is there; what says no for good is asked once."""

@@ -1,13 +1,21 @@
 #!/bin/bash
 # podman.sh start DIR: a Podman service of root's with everything in DIR, and the test image in it; prints its address.
+# podman.sh serve DIR: the same without the image.
 # podman.sh stop DIR: ends it. As root, on Debian; images come from the Docker engine.
 set -euo pipefail
-what=${1:?start or stop} dir=${2:?a directory}
+what=${1:?start, serve or stop} dir=${2:?a directory}
 image=${PYTEST_SWE_TEST_IMAGE:-pytest-swe/test-base:1}
 export CONTAINERS_CONF=$dir/containers.conf CONTAINERS_STORAGE_CONF=$dir/storage.conf
 address=unix://$dir/podman.sock
+unset CONTAINER_HOST # with it podman only speaks to a service, and starts none
 
 start() {
+  serve >/dev/null
+  docker save "$image" | podman --url "$address" load >>"$dir/log" 2>&1 || { tail -30 "$dir/log" >&2; return 1; }
+  echo "$address"
+}
+
+serve() {
   if ! command -v podman >/dev/null; then
     DEBIAN_FRONTEND=noninteractive NEEDRESTART_SUSPEND=1 \
       apt-get install -y -qq --no-install-recommends podman netavark aardvark-dns runc >/dev/null
@@ -22,7 +30,6 @@ start() {
     if [ -S "$dir/podman.sock" ]; then break; fi
     sleep 0.1
   done
-  docker save "$image" | podman --url "$address" load >>"$dir/log" 2>&1 || { tail -30 "$dir/log" >&2; return 1; }
   echo "$address"
 }
 

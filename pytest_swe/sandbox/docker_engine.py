@@ -93,6 +93,8 @@ class Engine:
 
     #: What messages call it.
     name = "Docker"
+    #: Networks whose registries it speaks to without TLS, whatever its configuration says.
+    plain: tuple[str, ...] = ("127.0.0.0/8",)
 
     def __init__(self, host: str | None = None) -> None:
         self.host = host
@@ -131,6 +133,11 @@ class Engine:
                 return False
             raise
         return True
+
+    def layers_bytes(self) -> int:
+        """What the layers of all images take, each once. Raises Refused while another asks the same."""
+        with self.asked("GET", "system/df") as answer:
+            return int(answer.json().get("LayersSize") or 0)
 
     def version(self) -> tuple[str, str]:
         """Version, and operating system/architecture."""

@@ -93,7 +93,7 @@ class DockerImages:
     def used_mb(self) -> int:
         for _ in range(LOOKS):
             try:
-                return int(cast("int", self._json("GET", "system/df").get("LayersSize") or 0)) // _MIB
+                return self._engine.layers_bytes() // _MIB
             except Refused:
                 time.sleep(1)
         raise EngineUnavailable("the engine does not say how much its images take")
@@ -114,7 +114,7 @@ class DockerImages:
         host = registry.rpartition(":")[0] or registry
         with suppress(ValueError):
             address = ipaddress.ip_address("127.0.0.1" if host == "localhost" else host.strip("[]"))
-            nets = [*map(str, cast("list[str]", about.get("InsecureRegistryCIDRs") or [])), "127.0.0.0/8"]
+            nets = [*map(str, cast("list[str]", about.get("InsecureRegistryCIDRs") or [])), *self._engine.plain]
             return any(address in ipaddress.ip_network(net, strict=False) for net in nets)
         return False
 

@@ -34,6 +34,7 @@ class PodmanEngine(Engine):
     """A connection to one Podman service, as root or rootless."""
 
     name = "Podman"
+    plain = ()
 
     @property
     def command(self) -> tuple[str, ...]:
@@ -77,6 +78,15 @@ class PodmanEngine(Engine):
                 time.sleep(LOOK_EVERY)
         return super().state(container)
 
+    def layers_bytes(self) -> int:
+        """As `Engine.layers_bytes`. Its ``system/df`` says 0 for all, and counts shared layers with each image."""
+        with self.asked("GET", "libpod/images/json") as answer:
+            images = {str(image["Id"]) for image in answer.json()}
+        found: dict[str, int] = {}
+        for image in images:
+            found |= self._layers_of(image)
+        return sum(found.values())
+
     def processes(self, container: str) -> list[dict[str, str]]:
         """As `Engine.processes`. A process's parent is told by its number inside only."""
         with self.asked("GET", f"containers/{container}/top", params={"ps_args": PS}) as answer:
@@ -94,6 +104,10 @@ class PodmanEngine(Engine):
             yield found
 
     @functools.cached_property
+    def _layers(self) -> dict[str, Mapping[str, int]]:
+        return {}
+
+    @functools.cached_property
     def _own(self) -> Mapping[str, JSON]:
         """What Podman's own API says of its host. Raises EngineUnavailable when this is no Podman."""
         try:
@@ -105,6 +119,20 @@ class PodmanEngine(Engine):
     @property
     def _rootless(self) -> bool:
         return bool(cast("Mapping[str, JSON]", self._own["security"])["rootless"])
+
+    def _layers_of(self, image: str) -> Mapping[str, int]:
+        """Bytes of the layers of an image, by their digests; asked once. None for one that is gone meanwhile."""
+        if image not in self._layers:
+            try:
+                with self.asked("GET", f"images/{image}/json") as answer:
+                    layers = [str(layer) for layer in answer.json()["RootFS"]["Layers"] or ()]
+                with self.asked("GET", f"images/{image}/history") as answer:
+                    sizes = [int(step["Size"]) for step in answer.json()]
+            except Refused:
+                return {}
+            # The newest step comes first; a step that made no layer has no bytes, and a layer's tar has some.
+            self._layers[image] = dict(zip(layers, [size for size in reversed(sizes) if size], strict=False))
+        return self._layers[image]
 
     def _with_network(self, config: Mapping[str, JSON]) -> dict[str, JSON]:
         """Rootless, a network is that of its user: a bridge needs more of its host."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -197,7 +198,7 @@ def _write(path: Path, text: str, mode: int) -> None:
     """Whole or not at all, and not at all when it is there already: others may be mounting it."""
     if path.exists() and path.read_text() == text:
         return
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    unfinished = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     unfinished.write_text(text)
     unfinished.chmod(mode)
     unfinished.replace(path)

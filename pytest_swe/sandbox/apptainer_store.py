@@ -54,7 +54,10 @@ class Store:
 
     def all(self) -> Iterator[Kept]:
         """What is there, in the order in which it was built."""
-        notes = [(path.stat().st_mtime_ns, path) for path in self.directory.glob(f"*{_NOTE}") if path.exists()]
+        notes = []
+        for note in self.directory.glob(f"*{_NOTE}"):
+            with suppress(FileNotFoundError):  # removed just now
+                notes.append((note.stat().st_mtime_ns, note))
         for _, note in sorted(notes):
             with suppress(OSError, ValueError, KeyError, TypeError):
                 data = json.loads(note.read_bytes())

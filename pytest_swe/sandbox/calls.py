@@ -18,7 +18,7 @@ class CallMismatch(AssertionError):
 class Call:
     """One command as it was asked for. ``files`` are the sandbox's files by path; a handler may change them.
 
-    As a mapping they are its regular files; directories, links and whole trees go in and out by ``unpack`` and ``pack``.
+    As a mapping they are its regular files; directories, links and whole trees go by ``unpack`` and ``pack``.
     """
 
     argv: tuple[str, ...]

@@ -7,8 +7,8 @@
     {"ask": {"call": "sweep", "labels": {...}}, "answer": 0}
 
 ``ask`` is what a replay compares. Bytes are a string when they are UTF-8, else ``{"base64": ...}``; more than a
-mebibyte is ``{"zlib": ...}``; those that are only compared are a size and a SHA-256. The lines of a sandbox stand in the
-order in which its calls ended. ``after``: how many had ended when this one began, where not all above it had.
+mebibyte is ``{"zlib": ...}``; those that are only compared are a size and a SHA-256. The lines of a sandbox stand in
+the order in which its calls ended. ``after``: how many had ended when this one began, where not all above it had.
 """
 
 from __future__ import annotations

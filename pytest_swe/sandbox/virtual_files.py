@@ -1,4 +1,4 @@
-"""Files that are on no disk: those of a scripted sandbox. Files, directories, symlinks and modes, as the contract has."""
+"""Files on no disk: those of a scripted sandbox. Regular files, directories, symlinks and modes, as the contract says."""
 
 from __future__ import annotations
 

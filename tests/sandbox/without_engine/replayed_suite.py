@@ -25,6 +25,7 @@ FILE = Path(os.environ["PYTEST_SWE_SUITE_FILE"])
 #: What the suite makes up anew in each run: words of a uuid, and the seconds by which it finds its sleepers.
 KINDS = {"word": r"(?<![0-9a-f])[0-9a-f]{32}(?![0-9a-f])", "marker": r"(?<![0-9.])[1-9][0-9]{8}(?![0-9.]| bytes)"}
 
+
 @pytest.fixture(scope="module")
 def provider() -> Iterator[SandboxProvider]:
     """At its end a replay fails if anything of the recording is left."""

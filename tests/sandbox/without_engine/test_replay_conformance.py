@@ -1,4 +1,4 @@
-"""A recording answers as the engine did: the conformance suite, recorded on Docker, passes again where there is none."""
+"""A recording answers as the engine did: the conformance suite, recorded on Docker, passes again without one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def outcomes(place: Path, how: str, **env: str) -> dict[str, str]:
     """The suite in a process of its own: what became of each test."""
     report = place / f"{how}.xml"
     command = [sys.executable, "-m", "pytest", str(SUITE), f"--junit-xml={report}", "-q", "-p", "no:xdist"]
-    command += ["-p", "no:cacheprovider", "-k", f"not ({' or '}.join(LEFT_OUT)})"]
+    command += ["-p", "no:cacheprovider", "-k", f"not ({' or '.join(LEFT_OUT)})"]
     suite = {"PYTEST_SWE_SUITE": how, "PYTEST_SWE_SUITE_FILE": str(place / "suite.jsonl")}
     done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **suite, **env})
     found = {case.get("name", ""): _outcome(case) for case in ElementTree.parse(report).iter("testcase")}

@@ -26,7 +26,6 @@ from pytest_swe.testing.conformance.commands import (
     test_sandbox_is_one as test_sandbox_is_one,
 )
 from pytest_swe.testing.conformance.files import *  # noqa: F403
-from pytest_swe.testing.conformance.fixtures import KillFromOutside
 from pytest_swe.testing.conformance.fixtures import acquire as acquire
 from pytest_swe.testing.conformance.fixtures import at as at
 from pytest_swe.testing.conformance.fixtures import sandbox as sandbox

@@ -1,4 +1,4 @@
-"""Files on no disk: those of a scripted sandbox. Regular files, directories, symlinks and modes, as the contract says."""
+"""Files on no disk: those of a scripted sandbox. Regular files, directories, symlinks and modes, as in the contract."""
 
 from __future__ import annotations
 

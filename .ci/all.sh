@@ -5,8 +5,8 @@
 # PYTEST_SWE_KUBE_BIN names the directory of the programs of Kubernetes; ../shared/infra/kube beside the repository is
 # taken where it is there.
 #
-# A backend that does not start ends it all. One that cannot be installed for want of a network is left out, the command
-# runs without it, and a command that succeeds then ends with status 75: nothing failed, and not everything ran.
+# A backend that does not start ends it all. One whose packages cannot be fetched is left out, the command runs without
+# it, and a command that succeeds then ends with status 75: nothing failed, and not everything ran.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 beside=$here/../../shared/infra/kube
@@ -40,7 +40,7 @@ backend() {
     0) echo "$name: ready after $((SECONDS - from)) s" ;;
     75)
       unreached+=("$name")
-      notes+=("$name: it could not be installed, the network is in trouble; no test of it has failed")
+      notes+=("$name: what it needs could not be fetched (see above); no test of it has failed")
       echo "NOT RUN: ${notes[-1]}"
       return 1
       ;;

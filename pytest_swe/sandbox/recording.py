@@ -27,6 +27,7 @@ class RecordingProvider:
     ``kinds``: values that differ from run to run, name -> regular expression (a nonce, a temporary name). Values of
     environment variables are never written, also not where they show up in output, unless ``values_of`` lists the
     variable; those of less than eight characters cannot be told from other words and are only left out of ``env``.
+    Values of a kind are numbered as they are met: two that are new in calls which overlap may be swapped in a replay.
 
     Raises UsageError when another process records to ``path``.
     """

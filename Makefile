@@ -3,6 +3,7 @@
 #   PYTHON=python3.12      the interpreter that the virtual environment is made from (3.11 or newer)
 #   VENV=.venv             where that environment stands
 #   ARGS='-k name -x'      further arguments for pytest
+#   OVERHEAD_ARGS, PROVIDERS_ARGS  arguments for the two programs of `make bench` (--help says which)
 #   PYTEST_SWE_TEST_IMAGE  an image with git, patch and python3 for the Docker tests; built here when unset
 
 PYTHON ?= python3
@@ -17,10 +18,10 @@ PYTHON_VERSION := $(shell $(PYTHON) -c 'import sys; print(sys.version.split()[0]
 USER_READY := $(VENV)/ready-user-$(PYTHON_VERSION)
 DEV_READY := $(VENV)/ready-dev-$(PYTHON_VERSION)
 
-.PHONY: help demo install test test-all lint images bench bench-providers clean
+.PHONY: help demo install test test-all lint images bench bench-all clean
 
 help:
-	@sed -n 's/^# \{0,1\}//p' Makefile | head -6
+	@sed -n 's/^# \{0,1\}//p' Makefile | head -7
 
 # Exit status 1 is pytest's "some items failed": the predictions of the demo show every outcome.
 demo: $(if $(wildcard $(DEV_READY)),$(DEV_READY),$(USER_READY))
@@ -53,12 +54,14 @@ images: install
 	  $(BIN)/python datasets/families/build.py; \
 	fi
 
+# Overhead per instance, then what a sandbox costs on each provider that answers here.
 bench: install images
-	$(BIN)/python benchmarks/overhead.py $(ARGS)
+	$(BIN)/python benchmarks/overhead.py $(OVERHEAD_ARGS)
+	$(BIN)/python benchmarks/providers.py $(PROVIDERS_ARGS)
 
-# What a sandbox costs on each provider that answers here.
-bench-providers: install images
-	$(BIN)/python benchmarks/providers.py $(ARGS)
+# The same with every provider's own backend started first; as root.
+bench-all: install images
+	bash .ci/all.sh $(MAKE) bench
 
 clean:
 	rm -rf $(VENV) .venv-* build dist swe-results .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

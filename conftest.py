@@ -121,8 +121,8 @@ WHY_NOT: Mapping[str, Callable[[], str]] = {
     "cgroups": why_no_cgroups,
 }
 
-#: What CI starts only for some of its runs: deselected there too, where it was not started.
-APART = frozenset({"apptainer", "kubernetes", "opensandbox"})
+#: What `.ci/all.sh` starts: deselected in CI, too, where it was not started; the header of the run says so.
+APART = frozenset({"apptainer", "kubernetes", "opensandbox", "podman"})
 
 
 def must_run_all(config: pytest.Config) -> bool:
@@ -130,9 +130,7 @@ def must_run_all(config: pytest.Config) -> bool:
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
-    if must_run_all(config):
-        return []
-    reasons = {marker: why_not() for marker, why_not in WHY_NOT.items()}
+    reasons = {marker: WHY_NOT[marker]() for marker in WHY_NOT if marker in APART or not must_run_all(config)}
     return [f"tests marked {marker} are deselected: {why}" for marker, why in reasons.items() if why]
 
 

@@ -1,9 +1,66 @@
 #!/bin/bash
 # all.sh COMMAND...: runs COMMAND with every backend of the providers started: Podman, Apptainer, OpenSandbox, and
-# Kubernetes where PYTEST_SWE_KUBE_BIN names its programs. As root, on Debian, with a Docker engine that answers.
+# Kubernetes where its programs are. As root, on Debian, with a Docker engine that answers.
+#
+# PYTEST_SWE_KUBE_BIN names the directory of the programs of Kubernetes; ../shared/infra/kube beside the repository is
+# taken where it is there.
+#
+# A backend that does not start ends it all. One whose packages cannot be fetched is left out, the command runs without
+# it, and a command that succeeds then ends with status 75: nothing failed, and not everything ran.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+beside=$here/../../shared/infra/kube
 work=$(mktemp -d -t pytest-swe-all.XXXXXX)
+unreached=() notes=()
+
+main() {
+  local status=0
+  backend apptainer bash "$here/apptainer.sh" || :
+  if backend podman bash "$here/podman.sh" start "$work/podman"; then
+    CONTAINER_HOST=$(cat "$work/podman.out")
+    export CONTAINER_HOST
+  fi
+  if backend opensandbox bash "$here/opensandbox/up.sh" "$work/opensandbox"; then
+    PYTEST_SWE_OPENSANDBOX=$(cat "$work/opensandbox/address")
+    export PYTEST_SWE_OPENSANDBOX
+  fi
+  kubernetes
+  "$@" || status=$?
+  for note in "${notes[@]}"; do echo "NOT RUN: $note"; done
+  [ $status -ne 0 ] || [ ${#unreached[@]} -eq 0 ] || status=75
+  return $status
+}
+
+# backend NAME COMMAND...: starts one; what it prints goes to NAME.out. Fails where the network is in trouble.
+backend() {
+  local name=$1 from=$SECONDS status=0
+  shift
+  "$@" >"$work/$name.out" || status=$?
+  case $status in
+    0) echo "$name: ready after $((SECONDS - from)) s" ;;
+    75)
+      unreached+=("$name")
+      notes+=("$name: what it needs could not be fetched (see above); no test of it has failed")
+      echo "NOT RUN: ${notes[-1]}"
+      return 1
+      ;;
+    *) echo "$name does not start (status $status)" >&2; exit "$status" ;;
+  esac
+}
+
+kubernetes() {
+  if [ -z "${PYTEST_SWE_KUBE_BIN:-}" ] && [ -d "$beside" ]; then PYTEST_SWE_KUBE_BIN=$(cd "$beside" && pwd); fi
+  if [ -z "${PYTEST_SWE_KUBE_BIN:-}" ]; then
+    notes+=("kubernetes: PYTEST_SWE_KUBE_BIN names no directory with its programs (.ci/kubernetes.sh says which)")
+    echo "NOT RUN: ${notes[-1]}"
+    return
+  fi
+  export PYTEST_SWE_KUBE_BIN
+  if backend kubernetes bash "$here/kubernetes.sh" up "$work/kubernetes"; then
+    PYTEST_SWE_KUBECONFIG=$(cat "$work/kubernetes.out")
+    export PYTEST_SWE_KUBECONFIG
+  fi
+}
 
 finish() {
   local status=$?
@@ -13,15 +70,6 @@ finish() {
   rm -rf --one-file-system "$work" 2>/dev/null || :
   exit $status
 }
-trap finish EXIT
 
-bash "$here/apptainer.sh"
-CONTAINER_HOST=$(bash "$here/podman.sh" start "$work/podman")
-bash "$here/opensandbox/up.sh" "$work/opensandbox"
-PYTEST_SWE_OPENSANDBOX=$(cat "$work/opensandbox/address")
-export CONTAINER_HOST PYTEST_SWE_OPENSANDBOX
-if [ -n "${PYTEST_SWE_KUBE_BIN:-}" ]; then
-  PYTEST_SWE_KUBECONFIG=$(bash "$here/kubernetes.sh" up "$work/kubernetes")
-  export PYTEST_SWE_KUBECONFIG
-fi
-"$@"
+trap finish EXIT
+main "$@"

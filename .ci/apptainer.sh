@@ -1,21 +1,26 @@
 #!/bin/bash
 # Apptainer on a Debian that has none: the package of the newest suite, beside a C library of its own. The system's own
 # libraries and sources of packages are left alone. Needs root and apt; does nothing where there is an apptainer.
+# Status 75: the archive could not be reached.
 set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+export DEBIAN_FRONTEND=noninteractive NEEDRESTART_SUSPEND=1
 
 main() {
   ! command -v apptainer >/dev/null || exit 0
   work=$(mktemp -d -t apptainer.XXXXXX)
   trap 'rm -rf "$work"' EXIT
-  apt-get update -qq
-  DEBIAN_FRONTEND=noninteractive NEEDRESTART_SUSPEND=1 apt-get install -y -qq --no-install-recommends \
-    patchelf squashfs-tools squashfuse fuse2fs e2fsprogs uidmap >/dev/null
+  fetch apt-get update -qq -o APT::Update::Error-Mode=any
+  fetch apt-get install -y -qq --no-install-recommends patchelf squashfs-tools squashfuse fuse2fs e2fsprogs uidmap \
+    >/dev/null
   download apptainer libc6 libseccomp2 libsqlite3-0
   install_beside
   # Without systemd as init, apptainer can set limits only by itself.
   [ -d /run/systemd/system ] || sed -i 's/^systemd cgroups = yes/systemd cgroups = no/' /etc/apptainer/apptainer.conf
   apptainer --version
 }
+
+fetch() { bash "$here/fetch.sh" "$@"; }
 
 # download PACKAGE...: from sid, with a state of apt that is nobody else's.
 download() {
@@ -38,8 +43,8 @@ APT::Sandbox::User "root";
 Acquire::Check-Valid-Until "false";
 Acquire::Check-Date "false";
 CONF
-  APT_CONFIG=$work/apt.conf apt-get update -qq
-  (cd "$work/deb" && APT_CONFIG=$work/apt.conf apt-get download -qq "$@")
+  APT_CONFIG=$work/apt.conf fetch apt-get update -qq -o APT::Update::Error-Mode=any
+  (cd "$work/deb" && APT_CONFIG=$work/apt.conf fetch apt-get download -qq "$@")
 }
 
 install_beside() {

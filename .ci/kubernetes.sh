@@ -7,8 +7,9 @@
 # PYTEST_SWE_KUBE_BIN names a directory with kube-apiserver, kube-controller-manager, kube-scheduler and kubelet (of
 # 1.20, whose kubelet talks to a Docker engine by itself), plain or as .zst; Debian 12 has their source, as package
 # kubernetes. Needs root and apt (etcd-server, busybox-static and the like are installed where they are missing), and
-# DOCKER_HOST as a unix socket if it is not the usual one.
+# DOCKER_HOST as a unix socket if it is not the usual one. Status 75: those could not be installed for want of a network.
 set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 
 port=${PYTEST_SWE_KUBE_PORT:-17443}
 etcd=http://127.0.0.1:$((port + 1))
@@ -78,8 +79,8 @@ packages() {
     command -v "${pair#*:}" >/dev/null || missing+=("${pair%%:*}")
   done
   [ ${#missing[@]} -gt 0 ] || return 0
-  apt-get update -qq
-  DEBIAN_FRONTEND=noninteractive NEEDRESTART_SUSPEND=1 \
+  bash "$here/fetch.sh" apt-get update -qq -o APT::Update::Error-Mode=any
+  DEBIAN_FRONTEND=noninteractive NEEDRESTART_SUSPEND=1 bash "$here/fetch.sh" \
     apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 }
 

@@ -2,7 +2,9 @@
 # podman.sh start DIR: a Podman service of root's with everything in DIR, and the test image in it; prints its address.
 # podman.sh serve DIR: the same without the image.
 # podman.sh stop DIR: ends it. As root, on Debian; images come from the Docker engine.
+# Status 75: it could not be installed for want of a network.
 set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 what=${1:?start, serve or stop} dir=${2:?a directory}
 image=${PYTEST_SWE_TEST_IMAGE:-pytest-swe/test-base:1}
 export CONTAINERS_CONF=$dir/containers.conf CONTAINERS_STORAGE_CONF=$dir/storage.conf
@@ -17,7 +19,8 @@ start() {
 
 serve() {
   if ! command -v podman >/dev/null; then
-    DEBIAN_FRONTEND=noninteractive NEEDRESTART_SUSPEND=1 \
+    bash "$here/fetch.sh" apt-get update -qq -o APT::Update::Error-Mode=any
+    DEBIAN_FRONTEND=noninteractive NEEDRESTART_SUSPEND=1 bash "$here/fetch.sh" \
       apt-get install -y -qq --no-install-recommends podman netavark aardvark-dns runc >/dev/null
   fi
   mkdir -p "$dir"

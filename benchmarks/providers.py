@@ -3,7 +3,8 @@
     python benchmarks/providers.py [--rounds N] [--provider NAME ...] [--option NAME.KEY=VALUE ...]
 
 Providers take turns, so that what else the machine does is spread over all of them. The sandbox is the test image
-(PYTEST_SWE_TEST_IMAGE) without a network; on provider local a tree of one file.
+(PYTEST_SWE_TEST_IMAGE), without a network where the provider can take it away; on provider local a tree of one file.
+PYTEST_SWE_KUBECONFIG and PYTEST_SWE_OPENSANDBOX name a cluster and a server, as for the tests.
 """
 
 from __future__ import annotations
@@ -42,6 +43,12 @@ bench
 M 100644 :1 file
 
 """
+
+#: Options of those whose backend the variables of the tests name.
+OPTIONS = {
+    "kubernetes": ("PYTEST_SWE_KUBECONFIG", ["kubeconfig={}", "image_pull_policy=Never", "pids_limit=enforced"]),
+    "opensandbox": ("PYTEST_SWE_OPENSANDBOX", ["domain={}"]),
+}
 
 Times = dict[str, list[float]]
 
@@ -91,7 +98,9 @@ def answering(names: Sequence[str], options: Sequence[str]) -> dict[str, Sandbox
     """The providers that answer; why another does not goes to stderr."""
     found: dict[str, SandboxProvider] = {}
     for name in names:
-        mine = [text.partition(".")[2] for text in options if text.partition(".")[0] == name]
+        variable, usual = OPTIONS.get(name, ("", []))
+        mine = [text.format(os.environ[variable]) for text in usual if variable in os.environ]
+        mine += [text.partition(".")[2] for text in options if text.partition(".")[0] == name]
         try:
             provider = registry.provider(name, mine)
             sys.stdout.write(f"{name}: {provider.check()}\n")

@@ -2,6 +2,7 @@
 # up.sh FOLDER [SERVER]: a real opensandbox-server on the Docker engine, on a free port of this host.
 # SERVER is its program; without one it is installed from PyPI into FOLDER/venv. Only the daemon inside sandboxes is a
 # stand-in (execd.py), because its image is on no registry that can be counted on; it needs python3 in a sandbox's image.
+# Status 75: it could not be installed for want of a network.
 # Leaves FOLDER/address (for PYTEST_SWE_OPENSANDBOX), FOLDER/pid and FOLDER/log; down.sh FOLDER ends it.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -11,7 +12,7 @@ execd=pytest-swe/execd-stand-in:1
 mkdir -p "$folder"
 
 if [ -z "$program" ]; then
-  bash "$here/../venv.sh" "${PYTHON:-python3}" "$folder/venv" 'opensandbox-server>=1.1,<2'
+  bash "$here/../fetch.sh" bash "$here/../venv.sh" "${PYTHON:-python3}" "$folder/venv" 'opensandbox-server>=1.1,<2'
   program=$folder/venv/bin/opensandbox-server
 fi
 

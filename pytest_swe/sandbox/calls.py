@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import difflib
 import shlex
-from collections.abc import Iterable, Mapping, MutableMapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+
+from pytest_swe.sandbox.virtual_files import VirtualFiles
 
 
 class CallMismatch(AssertionError):
@@ -14,7 +16,10 @@ class CallMismatch(AssertionError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """One command as it was asked for. ``files`` are the sandbox's files by path; a handler may change them."""
+    """One command as it was asked for. ``files`` are the sandbox's files by path; a handler may change them.
+
+    As a mapping they are its regular files; directories, links and whole trees go by ``unpack`` and ``pack``.
+    """
 
     argv: tuple[str, ...]
     cwd: str | None
@@ -22,7 +27,7 @@ class Call:
     user: str | None
     stdin: bytes
     timeout: float
-    files: MutableMapping[str, bytes]
+    files: VirtualFiles
 
 
 def shown_command(argv: Sequence[str], **facts: object) -> list[str]:

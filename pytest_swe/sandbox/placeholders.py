@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import os
 import re
+import threading
 from collections.abc import Mapping
 
 #: A shorter value of a secret variable would be found in words that have nothing to do with it.
@@ -18,7 +19,10 @@ _PLACEHOLDER = re.compile(rb"<(?P<name>[A-Za-z_][A-Za-z0-9_.-]*):(?P<number>[A-Z
 
 
 class Placeholders:
-    """Those of one sandbox. ``kinds``: name -> regular expression of the value. Raises re.error for a bad one."""
+    """Those of one sandbox; for several threads. ``kinds``: name -> regular expression of the value.
+
+    Raises re.error for a bad one.
+    """
 
     def __init__(self, kinds: Mapping[str, str]) -> None:
         self._kinds = [(name, re.compile(pattern.encode())) for name, pattern in kinds.items()]
@@ -26,26 +30,30 @@ class Placeholders:
         self._secrets: dict[bytes, bytes] = {}
         self._by_value: dict[bytes, bytes] = {}
         self._by_placeholder: dict[bytes, bytes] = {}
+        self._lock = threading.RLock()
 
     def keep_secret(self, env: Mapping[str, str]) -> None:
         """Hide these values from now on, as ``<env:NAME>``."""
-        for name, value in env.items():
-            if len(value) >= SHORTEST_SECRET:
-                placeholder = f"<env:{name}>".encode()
-                self._secrets[os.fsencode(value)] = placeholder
-                self._by_placeholder[placeholder] = os.fsencode(value)
+        with self._lock:
+            for name, value in env.items():
+                if len(value) >= SHORTEST_SECRET:
+                    placeholder = f"<env:{name}>".encode()
+                    self._secrets[os.fsencode(value)] = placeholder
+                    self._by_placeholder[placeholder] = os.fsencode(value)
 
     def hide(self, data: bytes) -> bytes:
         """``data`` with placeholders for values."""
-        for value in sorted(self._secrets, key=len, reverse=True):
-            data = data.replace(value, self._secrets[value])
-        for name, pattern in self._kinds:
-            data = pattern.sub(functools.partial(self._placeholder, name), data)
+        with self._lock:
+            for value in sorted(self._secrets, key=len, reverse=True):
+                data = data.replace(value, self._secrets[value])
+            for name, pattern in self._kinds:
+                data = pattern.sub(functools.partial(self._placeholder, name), data)
         return data
 
     def show(self, data: bytes) -> bytes:
         """``data`` with this run's values for placeholders; one whose value is not known stays."""
-        return _PLACEHOLDER.sub(self._value, data)
+        with self._lock:
+            return _PLACEHOLDER.sub(self._value, data)
 
     def hide_text(self, text: str) -> str:
         """`hide` for an argument or a path."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import io
 import json
 import os
 import threading
@@ -14,7 +13,7 @@ from typing import BinaryIO, TypeVar
 from pytest_swe.errors import SweError, UsageError
 from pytest_swe.model import JSON, ExecResult, SandboxSpec
 from pytest_swe.sandbox import transcript
-from pytest_swe.sandbox.base import Sandbox, SandboxProvider
+from pytest_swe.sandbox.base import Sandbox, SandboxProvider, checked_argv, free_disk_mb, image_of
 from pytest_swe.sandbox.placeholders import Placeholders
 
 T = TypeVar("T")
@@ -28,6 +27,7 @@ class RecordingProvider:
     ``kinds``: values that differ from run to run, name -> regular expression (a nonce, a temporary name). Values of
     environment variables are never written, also not where they show up in output, unless ``values_of`` lists the
     variable; those of less than eight characters cannot be told from other words and are only left out of ``env``.
+    Values of a kind are numbered as they are met: two that are new in calls which overlap may be swapped in a replay.
 
     Raises UsageError when another process records to ``path``.
     """
@@ -49,6 +49,7 @@ class RecordingProvider:
         self._lock = threading.Lock()
         self._file = _open(Path(path))
         self._sandboxes = 0
+        self._swept = Placeholders(self._kinds)
         self._write(
             {
                 "format": transcript.FORMAT,
@@ -74,12 +75,20 @@ class RecordingProvider:
         asking = transcript.Asking(self._kinds, self._values_of, spec.env)
         ask = transcript.acquire(spec, labels)
         sandbox = _recorded(
-            write, asking.placeholders, ask, lambda: self._inner.acquire(spec, labels=labels), lambda made: None
+            write,
+            asking.placeholders,
+            ask,
+            lambda: self._inner.acquire(spec, labels=labels),
+            lambda made: transcript.pack_image(image_of(made)),
         )
         return RecordingSandbox(sandbox, asking, write)
 
     def sweep(self, labels: Mapping[str, str] | None = None) -> int:
-        return self._inner.sweep(labels)
+        ask = transcript.sweep(labels, self._swept)
+        return _recorded(self._write, self._swept, ask, lambda: self._inner.sweep(labels), lambda count: count)
+
+    def free_disk_mb(self) -> int | None:
+        return free_disk_mb(self._inner)
 
     def close(self) -> None:
         self._inner.close()
@@ -97,9 +106,12 @@ class RecordingSandbox:
     def __init__(self, inner: Sandbox, asking: transcript.Asking, write: Write) -> None:
         self.id = inner.id
         self.attach = inner.attach
+        self.image = image_of(inner)
         self._inner = inner
         self._asking = asking
         self._write = write
+        self._ended = 0
+        self._lock = threading.Lock()
 
     def exec(
         self,
@@ -112,12 +124,11 @@ class RecordingSandbox:
         timeout: float,
     ) -> ExecResult:
         hidden = self._asking.placeholders
-        return _recorded(
-            lambda line: self._write({**line, "timeout": timeout}),
-            hidden,
-            self._asking.exec(argv, cwd, env, user, stdin),
+        return self._record(
+            self._asking.exec(checked_argv(argv), cwd, env, user, stdin),
             lambda: self._inner.exec(argv, cwd=cwd, env=env, user=user, stdin=stdin, timeout=timeout),
             lambda result: transcript.pack_result(result, hidden),
+            timeout=timeout,
         )
 
     def read_file(self, path: str) -> bytes:
@@ -132,9 +143,9 @@ class RecordingSandbox:
         self._record(ask, lambda: self._inner.write_file(path, data), lambda done: None)
 
     def upload(self, tar: BinaryIO, path: str) -> None:
-        content = tar.read()
-        ask = self._asking.upload(path, content)
-        self._record(ask, lambda: self._inner.upload(io.BytesIO(content), path), lambda done: None)
+        with transcript.spooled(tar) as copy:
+            ask = self._asking.upload(path, copy)
+            self._record(ask, lambda: self._inner.upload(copy, path), lambda done: None)
 
     def download(self, path: str) -> bytes:
         hidden = self._asking.placeholders
@@ -144,8 +155,16 @@ class RecordingSandbox:
     def close(self) -> None:
         self._inner.close()
 
-    def _record(self, ask: transcript.Ask, action: Callable[[], T], pack: Callable[[T], JSON]) -> T:
-        return _recorded(self._write, self._asking.placeholders, ask, action, pack)
+    def _record(self, ask: transcript.Ask, action: Callable[[], T], pack: Callable[[T], JSON], **facts: JSON) -> T:
+        after = self._ended
+
+        def write(line: transcript.Ask) -> None:
+            with self._lock:
+                overlapping: transcript.Ask = {} if after == self._ended else {"after": after}
+                self._write({**line, **overlapping, **facts})
+                self._ended += 1
+
+        return _recorded(write, self._asking.placeholders, ask, action, pack)
 
 
 def _recorded(

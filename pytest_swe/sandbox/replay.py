@@ -19,7 +19,7 @@ from __future__ import annotations
 import json
 import threading
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Self
@@ -27,8 +27,9 @@ from typing import BinaryIO, Self
 from pytest_swe.errors import SandboxLost, UsageError
 from pytest_swe.model import JSON, ExecResult, SandboxSpec
 from pytest_swe.sandbox import transcript
-from pytest_swe.sandbox.base import checked_argv
+from pytest_swe.sandbox.base import ImageFacts, checked_argv
 from pytest_swe.sandbox.calls import Call, CallMismatch, mismatch
+from pytest_swe.sandbox.placeholders import Placeholders
 from pytest_swe.sandbox.recording import RecordingProvider
 from pytest_swe.sandbox.scripted import Expect, Handler, ScriptedProvider, ScriptedSandbox, Word
 
@@ -52,8 +53,9 @@ class ReplayProvider:
     """Answers from a recording.
 
     A sandbox that is asked for gets the first recorded one, not yet taken, for the same image, tree, network and
-    instance; within it calls must come in the recorded order. Time-outs and the values of environment variables that
-    were not recorded are not compared. A recording belongs to one process (``-n0``): `close`, or leaving the ``with``
+    instance; within it calls must come in the recorded order, those that overlapped in any. Time-outs and the values of
+    environment variables that were not recorded are not compared. A sweep has removed what the same one removed then,
+    else nothing; it need not come. A recording belongs to one process (``-n0``): `close`, or leaving the ``with``
     block, raises CallMismatch when something differed or is left over, also when the code under test has swallowed the
     first error.
 
@@ -64,10 +66,11 @@ class ReplayProvider:
 
     def __init__(self, path: Path | str) -> None:
         self._path = Path(path)
-        header, self._recorded = _load(self._path)
+        header, self._recorded, self._sweeps = _load(self._path)
         self.capabilities = transcript.unpack_capabilities(_object(header["capabilities"]))
         self._kinds = {name: str(pattern) for name, pattern in _object(header["kinds"]).items()}
         self._values_of = [str(name) for name in _list(header["values_of"])]
+        self._swept = Placeholders(self._kinds)
         self._sandboxes: list[ReplaySandbox] = []
         self._failure: CallMismatch | None = None
         self._closed = False
@@ -97,12 +100,21 @@ class ReplayProvider:
             self._recorded.remove(found)
             if "error" in found[0]:
                 raise transcript.unpack_error(_object(found[0]["error"]), asking.placeholders)
-            sandbox = ReplaySandbox(f"replay-{len(self._sandboxes)}", found[1:], asking)
+            image = transcript.unpack_image(found[0]["answer"])
+            sandbox = ReplaySandbox(f"replay-{len(self._sandboxes)}", found[1:], asking, image)
             self._sandboxes.append(sandbox)
             return sandbox
 
     def sweep(self, labels: Mapping[str, str] | None = None) -> int:
-        return 0
+        with self._lock:
+            ask = transcript.sweep(labels, self._swept)
+            found = next((line for line in self._sweeps if line["ask"] == ask), None)
+            if found is None:
+                return 0
+            self._sweeps.remove(found)
+        if "error" in found:
+            raise transcript.unpack_error(_object(found["error"]), self._swept)
+        return int(str(found["answer"]))
 
     def close(self) -> None:
         """Raise CallMismatch, once, if anything differed from the recording or is left of it."""
@@ -121,11 +133,14 @@ class ReplayProvider:
 class ReplaySandbox:
     """A sandbox of `ReplayProvider`."""
 
-    def __init__(self, sandbox_id: str, lines: Sequence[Mapping[str, JSON]], asking: transcript.Asking) -> None:
+    def __init__(
+        self, sandbox_id: str, lines: Sequence[Mapping[str, JSON]], asking: transcript.Asking, image: ImageFacts
+    ) -> None:
         self.id = sandbox_id
+        self.image = image
         self.attach: tuple[str, ...] = ("echo", "a replayed sandbox has no shell")
         self._asking = asking
-        self._left = deque(lines)
+        self._left = dict(enumerate(lines))
         self._done: deque[Mapping[str, JSON]] = deque(maxlen=CONTEXT)
         self._failure: CallMismatch | None = None
         self._closed = False
@@ -153,8 +168,8 @@ class ReplaySandbox:
         self._answer(lambda: self._asking.write(path, data))
 
     def upload(self, tar: BinaryIO, path: str) -> None:
-        content = tar.read()
-        self._answer(lambda: self._asking.upload(path, content))
+        with transcript.spooled(tar) as copy:
+            self._answer(lambda: self._asking.upload(path, copy))
 
     def download(self, path: str) -> bytes:
         answer = self._answer(lambda: self._asking.path("download", path))
@@ -168,44 +183,58 @@ class ReplaySandbox:
         if self._failure is None and self._left:
             done = _shown(self._done)
             headline = f"{self.id}: {len(self._left)} recorded calls never came"
-            return mismatch(headline, done + _shown(self._left), done)
+            return mismatch(headline, done + _shown(self._left.values()), done)
         return self._failure
 
     def _answer(self, make_ask: Callable[[], transcript.Ask]) -> JSON:
-        if self._closed:
-            raise SandboxLost(f"{self.id} is closed")
         with self._lock:
             ask = make_ask()
-            line = self._left.popleft() if self._left else None
-            if line is None or line["ask"] != ask:
+            line = self._taken(ask)
+            if line is None and self._closed:
+                raise SandboxLost(f"{self.id} is closed")
+            if line is None:
                 done = _shown(self._done)
-                expected = done + (_shown([line]) if line else [])
+                expected = done + _shown(list(self._left.values())[:1])
                 differs = mismatch(f"{self.id}: not what was recorded", expected, [*done, *transcript.shown(ask)])
                 self._failure = self._failure or differs
                 raise differs
             self._done.append(line)
-            if "error" in line:
-                raise transcript.unpack_error(_object(line["error"]), self._asking.placeholders)
-            return line["answer"]
+        if "error" in line:
+            raise transcript.unpack_error(_object(line["error"]), self._asking.placeholders)
+        return line["answer"]
+
+    def _taken(self, ask: transcript.Ask) -> Mapping[str, JSON] | None:
+        """The recorded call that ``ask`` is: the next, or one that had begun before the next one ended.
+
+        Of a closed sandbox only one that failed.
+        """
+        ended = next(iter(self._left), 0)
+        for number, line in self._left.items():
+            may_come = int(str(line.get("after", number))) <= ended and (not self._closed or "error" in line)
+            if may_come and line["ask"] == ask:
+                return self._left.pop(number)
+        return None
 
 
-def _load(path: Path) -> tuple[Mapping[str, JSON], list[list[Mapping[str, JSON]]]]:
-    """The header, and per sandbox its lines, the first of which is how it was acquired."""
+def _load(path: Path) -> tuple[Mapping[str, JSON], list[list[Mapping[str, JSON]]], list[Mapping[str, JSON]]]:
+    """The header; per sandbox its lines, the first of which is how it was acquired; and sweeps."""
     try:
         header, *lines = (_object(json.loads(line)) for line in path.read_bytes().splitlines())
         if header["format"] != transcript.FORMAT:
             raise UsageError(f"{path}: format {header['format']} of recordings is not known")
         sandboxes: dict[JSON, list[Mapping[str, JSON]]] = {}
+        sweeps: list[Mapping[str, JSON]] = []
         for line in lines:
-            sandboxes.setdefault(str(line["sandbox"]), []).append(line)
+            swept = _object(line["ask"])["call"] == "sweep"
+            (sweeps if swept else sandboxes.setdefault(str(line["sandbox"]), [])).append(line)
     except OSError as error:
         raise UsageError(f"{path}: {error.strerror}") from error
     except (ValueError, KeyError) as error:
         raise UsageError(f"{path} is no recording: {error}") from error
-    return header, list(sandboxes.values())
+    return header, list(sandboxes.values()), sweeps
 
 
-def _shown(lines: Sequence[Mapping[str, JSON]] | deque[Mapping[str, JSON]]) -> list[str]:
+def _shown(lines: Iterable[Mapping[str, JSON]]) -> list[str]:
     return [text for line in lines for text in transcript.shown(_object(line["ask"]))]
 
 

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import io
-import os
-import posixpath
 import re
-import tarfile
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -14,10 +10,11 @@ from dataclasses import KW_ONLY, dataclass, field
 from types import EllipsisType, TracebackType
 from typing import BinaryIO, Self
 
-from pytest_swe.errors import SandboxFileError, SandboxLost
+from pytest_swe.errors import SandboxLost
 from pytest_swe.model import ExecResult, SandboxSpec
 from pytest_swe.sandbox.base import Capabilities, checked_argv
 from pytest_swe.sandbox.calls import Call, CallMismatch, mismatch, shown_command
+from pytest_swe.sandbox.virtual_files import VirtualFiles
 
 #: One word of an expected command: itself, a pattern for the whole word, or ``...`` for all that follows.
 Word = str | re.Pattern[str] | EllipsisType
@@ -79,7 +76,7 @@ class Expect:
 
 
 class ScriptedSandbox:
-    """A sandbox of `ScriptedProvider`. ``files`` are its files by absolute path, ``calls`` what was asked so far."""
+    """A sandbox of `ScriptedProvider`. ``files`` are its virtual files, ``calls`` what was asked so far."""
 
     def __init__(
         self,
@@ -95,7 +92,8 @@ class ScriptedSandbox:
         self.attach: tuple[str, ...] = ("echo", "a scripted sandbox has no shell")
         self.spec = spec
         self.labels = dict(labels or {})
-        self.files = dict(files or {})
+        self.files = VirtualFiles(files)
+        self.files.make_directory(spec.workdir)
         self.calls: list[Call] = []
         self.closed = False
         self.failure: CallMismatch | None = None
@@ -145,37 +143,19 @@ class ScriptedSandbox:
 
     def read_file(self, path: str) -> bytes:
         self._check_open()
-        try:
-            return self.files[posixpath.normpath(path)]
-        except KeyError:
-            raise SandboxFileError(f"{path}: no such file in {self.id}", path=path) from None
+        return self.files.read(path)
 
     def write_file(self, path: str, data: bytes) -> None:
         self._check_open()
-        self.files[posixpath.normpath(path)] = data
+        self.files[path] = data
 
     def upload(self, tar: BinaryIO, path: str) -> None:
-        """Keeps the regular files of the tar; links and directories are forgotten."""
         self._check_open()
-        with tarfile.open(fileobj=tar, mode="r|") as members:
-            for member in members:
-                content = members.extractfile(member) if member.isreg() else None
-                if content is not None:
-                    self.files[posixpath.normpath(f"{path}/{member.name}")] = content.read()
+        self.files.unpack(tar, path)
 
     def download(self, path: str) -> bytes:
         self._check_open()
-        path = posixpath.normpath(path)
-        found = {name: data for name, data in self.files.items() if name == path or name.startswith(f"{path}/")}
-        if not found:
-            raise SandboxFileError(f"{path}: no such file in {self.id}", path=path)
-        packed = io.BytesIO()
-        with tarfile.open(fileobj=packed, mode="w") as tar:
-            for name, data in sorted(found.items()):
-                member = tarfile.TarInfo(os.path.relpath(name, posixpath.dirname(path)))
-                member.size = len(data)
-                tar.addfile(member, io.BytesIO(data))
-        return packed.getvalue()
+        return self.files.pack(path)
 
     def close(self) -> None:
         self.closed = True

@@ -4,9 +4,11 @@
     {"sandbox": 0, "ask": {"call": "acquire", ...}, "answer": {...}}
     {"sandbox": 0, "ask": {"call": "exec", "argv": [...], ...}, "answer": {"exit_code": 0, "stdout": "...", ...}}
     {"sandbox": 0, "ask": {...}, "error": {"type": "SandboxLost", "message": "...", "hint": "", "path": ""}}
+    {"ask": {"call": "sweep", "labels": {...}}, "answer": 0}
 
-``ask`` is what a replay compares. Bytes are a string when they are UTF-8, else ``{"base64": ...}``; those that are
-only compared are a size and a SHA-256.
+``ask`` is what a replay compares. Bytes are a string when they are UTF-8, else ``{"base64": ...}``; more than a
+mebibyte is ``{"zlib": ...}``; those that are only compared are a size and a SHA-256. The lines of a sandbox stand in
+the order in which its calls ended. ``after``: how many had ended when this one began, where not all above it had.
 """
 
 from __future__ import annotations
@@ -14,17 +16,24 @@ from __future__ import annotations
 import base64
 import hashlib
 import io
+import shutil
 import tarfile
+import tempfile
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import IO, BinaryIO, cast
 
 from pytest_swe import errors
 from pytest_swe.errors import SandboxFileError, SweError
-from pytest_swe.model import JSON, ExecResult, Network, SandboxSpec
-from pytest_swe.sandbox.base import Capabilities
+from pytest_swe.model import JSON, ExecResult, Network, Reason, SandboxSpec
+from pytest_swe.sandbox.base import Capabilities, ImageFacts
 from pytest_swe.sandbox.calls import shown_command
 from pytest_swe.sandbox.placeholders import Placeholders
 
 FORMAT = 1
+
+#: Bytes from which on an answer is packed, and up to which a tar stays in memory.
+LARGE = 1024 * 1024
 
 Ask = dict[str, JSON]
 
@@ -61,13 +70,22 @@ class Asking:
         """A file that is written, as a digest."""
         return self.path("write_file", path, **digest(self.placeholders.hide(data)))
 
-    def upload(self, path: str, tar: bytes) -> Ask:
-        """A tar that is unpacked, as names and digests; times do not count."""
-        members: list[JSON] = [
-            {name: value for name, value in member.items() if name not in ("mtime", "data")}
-            | (digest(self.placeholders.hide(data)) if member["type"] == "file" else {})
-            for member, data in members_of(tar, self.placeholders)
-        ]
+    def upload(self, path: str, tar: IO[bytes]) -> Ask:
+        """A tar that is unpacked, as names and digests, read member by member; times do not count.
+
+        What is no tar is its digest. ``tar`` can be sought in, and stands at its beginning again.
+        """
+        try:
+            members: list[JSON] = [
+                {name: value for name, value in member.items() if name not in ("mtime", "data")}
+                | (digest(self.placeholders.hide(data)) if member["type"] == "file" else {})
+                for member, data in members_of(tar, self.placeholders)
+            ]
+        except tarfile.TarError:
+            tar.seek(0)
+            return self.path("upload", path, **digest(self.placeholders.hide(tar.read())))
+        finally:
+            tar.seek(0)
         return self.path("upload", path, members=members)
 
     def _learn(self, env: Mapping[str, str]) -> None:
@@ -86,6 +104,12 @@ def acquire(spec: SandboxSpec, labels: Mapping[str, str]) -> Ask:
     }
 
 
+def sweep(labels: Mapping[str, str] | None, placeholders: Placeholders) -> Ask:
+    """Sandboxes that are removed by their labels; those without an owner where there are none."""
+    hidden: JSON = None if labels is None else {name: placeholders.hide_text(labels[name]) for name in sorted(labels)}
+    return {"call": "sweep", "labels": hidden}
+
+
 def shown(ask: Mapping[str, JSON]) -> list[str]:
     """An ``ask`` as lines, for a diff."""
     facts = {name: value for name, value in ask.items() if name not in ("call", "argv", "members")}
@@ -97,7 +121,9 @@ def shown(ask: Mapping[str, JSON]) -> list[str]:
 
 
 def pack_bytes(data: bytes) -> JSON:
-    """Bytes as JSON that can be read where they are text."""
+    """Bytes as JSON that can be read where they are text, and not too many."""
+    if len(data) > LARGE:
+        return {"zlib": base64.b64encode(zlib.compress(data)).decode("ascii")}
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:
@@ -106,7 +132,11 @@ def pack_bytes(data: bytes) -> JSON:
 
 def unpack_bytes(value: JSON) -> bytes:
     """The inverse of `pack_bytes`."""
-    return base64.b64decode(str(value["base64"])) if isinstance(value, dict) else str(value).encode("utf-8")
+    if not isinstance(value, dict):
+        return str(value).encode("utf-8")
+    if "zlib" in value:
+        return zlib.decompress(base64.b64decode(str(value["zlib"])))
+    return base64.b64decode(str(value["base64"]))
 
 
 def digest(data: bytes) -> Ask:
@@ -117,9 +147,17 @@ def digest(data: bytes) -> Ask:
 _TYPES = {tarfile.REGTYPE: "file", tarfile.DIRTYPE: "directory", tarfile.SYMTYPE: "symlink", tarfile.LNKTYPE: "link"}
 
 
-def members_of(tar: bytes, placeholders: Placeholders) -> Iterator[tuple[Ask, bytes]]:
-    """Every member of a tar as JSON, with its content."""
-    with tarfile.open(fileobj=io.BytesIO(tar)) as members:
+def spooled(tar: BinaryIO) -> BinaryIO:
+    """A copy of a stream that can be read twice, on disk if it is large; the caller closes it."""
+    copy = tempfile.SpooledTemporaryFile(max_size=LARGE)
+    shutil.copyfileobj(tar, copy)
+    copy.seek(0)
+    return cast(BinaryIO, copy)
+
+
+def members_of(tar: IO[bytes], placeholders: Placeholders) -> Iterator[tuple[Ask, bytes]]:
+    """Every member of a tar as JSON, with its content. Raises tarfile.TarError for what is no tar."""
+    with tarfile.open(fileobj=tar, mode="r|") as members:
         for member in members:
             content = members.extractfile(member) if member.isreg() else None
             yield (
@@ -136,7 +174,8 @@ def members_of(tar: bytes, placeholders: Placeholders) -> Iterator[tuple[Ask, by
 
 def pack_tar(tar: bytes, placeholders: Placeholders) -> JSON:
     """A tar member by member, so that placeholders can be longer than what they stand for."""
-    return [{**member, "data": pack_bytes(placeholders.hide(data))} for member, data in members_of(tar, placeholders)]
+    members = members_of(io.BytesIO(tar), placeholders)
+    return [{**member, "data": pack_bytes(placeholders.hide(data))} for member, data in members]
 
 
 def unpack_tar(value: JSON, placeholders: Placeholders) -> bytes:
@@ -165,6 +204,7 @@ def pack_result(result: ExecResult, placeholders: Placeholders) -> Ask:
         "seconds": round(result.seconds, 3),
         "timed_out": result.timed_out,
         "dropped": result.dropped,
+        **({"oom_killed": True} if result.oom_killed else {}),
     }
 
 
@@ -179,6 +219,7 @@ def unpack_result(value: Mapping[str, JSON], argv: tuple[str, ...], placeholders
         seconds=float(str(value["seconds"])),
         timed_out=bool(value["timed_out"]),
         dropped=int(str(value["dropped"])),
+        oom_killed=bool(value.get("oom_killed")),
     )
 
 
@@ -189,6 +230,7 @@ def pack_error(error: SweError, placeholders: Placeholders) -> Ask:
         "message": placeholders.hide_text(str(error.args[0])),
         "hint": error.hint,
         "path": placeholders.hide_text(getattr(error, "path", "")),
+        **({"reason": error.reason.value} if error.reason != type(error).reason else {}),
     }
 
 
@@ -199,7 +241,22 @@ def unpack_error(value: Mapping[str, JSON], placeholders: Placeholders) -> SweEr
     if kind is SandboxFileError:
         return SandboxFileError(message, path=placeholders.show_text(str(value["path"])))
     assert issubclass(kind, SweError)
-    return kind(message, hint=str(value["hint"]))
+    found = kind(message, hint=str(value["hint"]))
+    if "reason" in value:
+        found.reason = Reason(str(value["reason"]))
+    return found
+
+
+def pack_image(image: ImageFacts) -> JSON:
+    """What a sandbox was made of, where its provider tells."""
+    return {"digest": image.digest, "seconds": round(image.seconds, 3)} if image.digest else None
+
+
+def unpack_image(value: JSON) -> ImageFacts:
+    """The inverse of `pack_image`."""
+    if not isinstance(value, dict):
+        return ImageFacts()
+    return ImageFacts(str(value["digest"]), float(str(value["seconds"])))
 
 
 def pack_capabilities(capabilities: Capabilities) -> Ask:

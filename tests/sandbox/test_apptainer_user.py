@@ -1,11 +1,10 @@
-"""The provider ``apptainer`` as an ordinary user: the contract's tests that can differ for one, and some rows for root.
+"""The provider ``apptainer`` as an ordinary user: the contract's tests that can differ for one.
 
 What a user has not: limits of processors and processes, users other than root, and, without /dev/fuse, SIF files.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import subprocess
@@ -15,8 +14,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
-from pytest_swe.testing.conformance.fixtures import SOON
 
 ROOT = Path(__file__).parents[2]
 NOBODY = 65534
@@ -70,22 +67,3 @@ def test_an_ordinary_user_keeps_the_contract(place: Path, test_image: str) -> No
     assert "deselected" in done.stdout
     passed = int(done.stdout.rpartition(" passed")[0].split()[-1])
     assert passed >= 30, done.stdout[-2000:]
-
-
-#: One that is resolved and one that runs out of time; each costs the build of an image.
-ROWS = ("pytest-swe__inilite-1", "pytest-swe__stencil-1")
-
-
-def test_the_quickstart_has_the_same_rewards(tmp_path: Path) -> None:
-    quickstart = ROOT / "datasets" / "quickstart"
-    command = [sys.executable, "-m", "pytest", str(quickstart), "--swe-preds", str(quickstart / "preds.jsonl")]
-    command += ["--swe-provider", "apptainer", "--swe-provider-option", f"state={tmp_path / 'state'}", "-p", "no:xdist"]
-    command += [word for row in ROWS for word in ("--swe-instance", row)]
-    done = subprocess.run(
-        command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=20 * SOON
-    )
-    [rewards] = tmp_path.glob("swe-results/*/rewards.jsonl")
-    lines = [json.loads(line) for line in rewards.read_text().splitlines()]
-    got = {line["instance_id"]: (line["status"], line["reason"] or None) for line in lines}
-    expected = json.loads((quickstart / "expected.json").read_text())["preds.jsonl"]
-    assert got == {row: (expected[row]["status"], expected[row]["reason"]) for row in ROWS}, done.stdout[-3000:]

@@ -162,7 +162,7 @@ def test_virtual_files() -> None:
     sandbox.upload(tar_of({"b": b"2", "./c/d": b"3"}), "/testbed/")
     sandbox.write_file("/testbed/c/e", b"4")
     with tarfile.open(fileobj=io.BytesIO(sandbox.download("/testbed"))) as tar:
-        assert tar.getnames() == ["testbed/a", "testbed/b", "testbed/c/d", "testbed/c/e"]
+        assert tar.getnames() == ["testbed", "testbed/a", "testbed/b", "testbed/c", "testbed/c/d", "testbed/c/e"]
     assert sandbox.read_file("/testbed/c/../b") == b"2"
     with pytest.raises(SandboxFileError):
         sandbox.download("/nothing")
@@ -195,7 +195,7 @@ def evaluate(sandbox: Sandbox, nonce: str = "00000001", *, env: dict[str, str] |
     except SandboxFileError as error:
         missing = error.path.encode()
     with tarfile.open(fileobj=io.BytesIO(sandbox.download("/pytest-swe"))) as tar:
-        found = {member.name: tar.extractfile(member).read() for member in tar}  # type: ignore[union-attr]
+        found = {member.name: data.read() for member in tar if (data := tar.extractfile(member))}
     return [run.exit_code, run.stdout, run.stderr, run.dropped, sandbox.read_file("/log"), missing, found]
 
 

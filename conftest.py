@@ -106,6 +106,15 @@ def why_no_sshd() -> str:
     return "" if shutil.which("sshd") and shutil.which("ssh") else "no sshd here (apt-get install openssh-server)"
 
 
+def why_no_mounts() -> str:
+    return "" if os.geteuid() == 0 and shutil.which("mount") else "file systems of the tests' own need root"
+
+
+def why_no_faketime() -> str:
+    found = [*Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1")]
+    return "" if found else "no libfaketime here (apt-get install faketime)"
+
+
 WHY_NOT: Mapping[str, Callable[[], str]] = {
     "docker": why_no_docker,
     "dockerd": why_no_dockerd,
@@ -119,6 +128,8 @@ WHY_NOT: Mapping[str, Callable[[], str]] = {
     "opensandbox": why_no_opensandbox,
     "bubblewrap": why_no_bubblewrap,
     "cgroups": why_no_cgroups,
+    "mounts": why_no_mounts,
+    "faketime": why_no_faketime,
 }
 
 #: What CI starts only for some of its runs: deselected there too, where it was not started.

@@ -1,15 +1,17 @@
 """Verdicts that are known already: of an earlier part of this run (``--swe-resume``), or of any run (``--swe-cache``).
 
-Known by fingerprint: a changed patch, row, limit or version is another question. Errors are never known.
+Known by fingerprint: a changed patch, row, limit or version is another question; so is an image that is another now.
+Errors are never known.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import os
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +47,24 @@ def answers_in(path: Path) -> dict[str, Reward]:
     with contextlib.suppress(OSError):
         return {line["fingerprint"]: Reward.model_validate(line) for line in lines_in(path) if is_answer(line)}
     return {}
+
+
+def of_other_images(answers: Iterable[Reward], held: Callable[[str], frozenset[str]]) -> frozenset[str]:
+    """Fingerprints of answers whose image is another now: ``held`` tells the digests that are there under a name.
+
+    A fingerprint knows an image by its name, since one that is not there yet has no digest. An image that is not
+    there now cannot be compared, and its answers stand.
+    """
+    now = functools.cache(held)
+    return frozenset(
+        answer.fingerprint
+        for answer in answers
+        if answer.fingerprint and answer.image_digest and _is_another(answer.image_digest, now(answer.image))
+    )
+
+
+def _is_another(digest: str, held: frozenset[str]) -> bool:
+    return bool(held) and digest not in held
 
 
 class Cache:

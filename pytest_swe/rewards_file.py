@@ -196,7 +196,8 @@ class RewardsFile:
         kept = []
         for line in lines_in(self.path):
             mark = marks.get(key_of(line))
-            if mark is None or (is_answer(line) and line["fingerprint"] == mark):
+            answers = is_answer(line) and line["fingerprint"] == mark and mark not in self.run.outdated
+            if mark is None or answers:
                 kept.append(line)
         wanted = set(marks.values())
         self._kept = {line["fingerprint"]: line for line in kept if is_answer(line) and line["fingerprint"] in wanted}

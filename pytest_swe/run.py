@@ -26,14 +26,14 @@ from pytest_swe.dataset.source import Dataset, dataset_of_rows
 from pytest_swe.errors import RowInvalid, SweError
 from pytest_swe.fingerprint import fingerprint
 from pytest_swe.harness.base import Harness
-from pytest_swe.known import Cache, answers_in
+from pytest_swe.known import Cache, answers_in, of_other_images
 from pytest_swe.model import Row
 from pytest_swe.planning import CONTROLS, Planned, Selection, Source, plan, select
 from pytest_swe.policy import Policy
 from pytest_swe.quarantine import Quarantine, read_quarantine
 from pytest_swe.report.names import distinct_names
 from pytest_swe.reward import Reward
-from pytest_swe.sandbox.base import SandboxProvider
+from pytest_swe.sandbox.base import SandboxProvider, held_digests
 from pytest_swe.settings import Settings
 from pytest_swe.user_code import user_code
 from pytest_swe.working import CLOSING, Working
@@ -61,16 +61,22 @@ class DatasetPlan:
 
 @dataclass(slots=True)
 class Run:
-    """See the module. ``worker`` is empty on the controller and in a single process."""
+    """See the module. ``worker`` is empty on the controller and in a single process.
+
+    ``part`` tells this session from every other, also one with the same run id: it stands on its sandboxes.
+    ``told_outdated``: what a worker hears from its controller, see `outdated`.
+    """
 
     config: pytest.Config
     settings: Settings
     run_id: str
+    part: str
     paths: frozenset[Path] = frozenset()
     worker: str = ""
     policy: Policy = field(default_factory=Policy)
     jobs: set[Working] = field(default_factory=set)
     stopping: bool = False
+    told_outdated: frozenset[str] | None = None
     _plans: dict[Path, DatasetPlan] = field(default_factory=dict)
     _sources: tuple[Source, ...] | None = None
     _provider: SandboxProvider | None = None
@@ -134,6 +140,24 @@ class Run:
         if not self.settings.resume and self.settings.cache is None:
             return None
         mark = self.fingerprint(planned)
+        return None if mark in self.outdated else self._answer(mark)
+
+    @property
+    def outdated(self) -> frozenset[str]:
+        """Fingerprints of known answers whose image is another now: the engine is asked once, workers are told.
+
+        Not in a run that only looks.
+        """
+        if self.told_outdated is None:
+            self.told_outdated = frozenset()
+            asks = self.settings.resume or self.settings.cache is not None
+            if asks and not (self.config.option.collectonly or self.settings.check):
+                marks = [self.fingerprint(item) for known in self.plans.values() for item in known.items]
+                answers = filter(None, map(self._answer, marks))
+                self.told_outdated = of_other_images(answers, functools.partial(held_digests, self.provider()))
+        return self.told_outdated
+
+    def _answer(self, mark: str) -> Reward | None:
         if self._answers is None:
             self._answers = answers_in(self.rewards_path) if self.settings.resume else {}
         if mark in self._answers:
@@ -269,6 +293,11 @@ def new_run_id() -> str:
     return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"
 
 
+def new_part() -> str:
+    """What no other session on any machine is called."""
+    return secrets.token_hex(8)
+
+
 def worker_name(config: pytest.Config) -> str:
     """The xdist worker's name, empty elsewhere."""
     workerinput: Mapping[str, object] = getattr(config, "workerinput", {})
@@ -279,6 +308,7 @@ def labels_of(run: Run, planned: Planned) -> dict[str, str]:
     """What every sandbox of an item carries, besides its owner."""
     return {
         "run": run.run_id,
+        "part": run.part,
         "worker": run.worker or f"main-{os.getpid()}",
         "instance": planned.instance_id,
         "model": planned.model,

@@ -12,6 +12,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from pytest_swe.leftovers import record
 from pytest_swe.remarks import remarks
 from pytest_swe.rewards_file import RewardsFile
 from pytest_swe.run import Run
@@ -24,6 +25,7 @@ def run_json(run: Run, rewards: RewardsFile) -> dict[str, Any]:
     return {
         "schema": 1,
         "run_id": run.run_id,
+        "part": record(run),
         "finished_at": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": versions(),
         "host": {"machine": platform.machine(), "system": platform.platform(), "cpus": os.cpu_count()},

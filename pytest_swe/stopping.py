@@ -12,9 +12,9 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from queue import SimpleQueue
-from types import FrameType
+from types import FrameType, MappingProxyType
 
 import pytest
 
@@ -128,7 +128,8 @@ class ControllerStopPlugin:
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: object) -> None:
         workerinput: dict[str, object] = node.workerinput  # type: ignore[attr-defined]
-        workerinput["swe_run_id"] = self.run.run_id
+        workerinput["swe_run_id"], workerinput["swe_part"] = self.run.run_id, self.run.part
+        workerinput["swe_outdated"] = sorted(self.run.outdated)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: object, error: object) -> None:
@@ -137,7 +138,7 @@ class ControllerStopPlugin:
             worker = str(node.gateway.id)  # type: ignore[attr-defined]
             with contextlib.suppress(OSError):  # its pid may soon be somebody else's
                 (self.run.directory / ".workers" / worker).unlink()
-            self._sweep({"run": self.run.run_id, "worker": worker})
+            self._sweep({"worker": worker})
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_keyboard_interrupt(self) -> None:
@@ -156,7 +157,7 @@ class ControllerStopPlugin:
     def pytest_unconfigure(self) -> None:
         if self._sweep_at_end:
             for _ in range(2):
-                self._sweep({"run": self.run.run_id})
+                self._sweep()
                 time.sleep(SETTLE)
         workers = self.run.directory / ".workers"
         with contextlib.suppress(OSError):
@@ -172,11 +173,12 @@ class ControllerStopPlugin:
             with contextlib.suppress(OSError, ValueError):
                 os.kill(int(file.read_text()), what)
 
-    def _sweep(self, labels: dict[str, str]) -> None:
+    def _sweep(self, labels: Mapping[str, str] = MappingProxyType({})) -> None:
+        """Remove sandboxes of this session's workers, and of no other's that has the same run id."""
         if self.run.settings.keep:
             return
         try:
-            self.run.provider().sweep(labels)
+            self.run.provider().sweep({"run": self.run.run_id, "part": self.run.part, **labels})
         except SweError:
             pass  # no engine: nothing of it can be left, or a later sweep finds it
         except Exception:  # a provider that breaks its contract

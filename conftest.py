@@ -27,6 +27,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="fail, do not deselect, what cannot run here for want of a Docker engine or of data (CI)",
     )
+    parser.addoption("--chaos", action="store_true", help="run the long cases of tests/chaos too")
 
 
 @functools.cache
@@ -152,6 +153,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Deselect what cannot run here; the header says why."""
     asked = APART if must_run_all(config) else WHY_NOT
     lacking = {marker for marker in asked if WHY_NOT[marker]()}
+    if not config.getoption("--chaos"):
+        lacking.add("chaos")
     gone = [item for item in items if any(item.get_closest_marker(marker) for marker in lacking)]
     if gone:
         config.hook.pytest_deselected(items=gone)

@@ -9,8 +9,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import json
-import os
-import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -18,6 +16,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from pytest_swe.reward import Reward
+from pytest_swe.whole import write_whole
 
 #: Words that say that a verdict may have been otherwise: not kept for others.
 _UNSURE = frozenset({"flaky", "slow_environment", "not_isolated"})
@@ -91,9 +90,7 @@ class Cache:
             return
         path = self._path(line["fingerprint"])
         path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
-        temporary.write_text(json.dumps(line), encoding="utf-8")
-        os.replace(temporary, path)
+        write_whole(path, json.dumps(line))
 
     def _path(self, fingerprint: str) -> Path:
         return self._directory / fingerprint[:2] / f"{fingerprint}.json"

@@ -47,6 +47,7 @@ class ReportingPlugin:
         self.rewards = RewardsFile(run, notify=self._notify)
         self._explained = 0  # failed reports whose line says why
         self._troubles: Counter[str] = Counter()
+        self._summarised = False
 
     def pytest_sessionstart(self) -> None:
         settings, option = self.run.settings, self.run.config.option
@@ -135,6 +136,7 @@ class ReportingPlugin:
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         if not self.rewards.expected or self.rewards.idle:
             return
+        self._summarised = True
         terminalreporter.section("swe", sep="=")
         for summary in self._summaries():
             for line in _told(summary):
@@ -166,6 +168,13 @@ class ReportingPlugin:
             self._troubles[f"the results cannot be written: {error}"] += 1
         if session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
             session.exitstatus = self._exit_status(others_failed=session.testsfailed > self._explained)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_unconfigure(self, config: pytest.Config) -> None:
+        """pytest gives no summary of a run that could not go on; what did not run must be named all the same."""
+        reporter = config.pluginmanager.get_plugin("terminalreporter")
+        if reporter is not None and not self._summarised:
+            self.pytest_terminal_summary(reporter)
 
     def _beside_others(self) -> Iterable[str]:
         """What came from earlier, and how this run stands beside the baseline."""

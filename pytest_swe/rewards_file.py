@@ -204,11 +204,17 @@ class RewardsFile:
         temporary = self.path.with_name(f".{self.path.name}.{os.getpid()}.tmp")
         temporary.unlink(missing_ok=True)
         file = _created(temporary)
-        for line in kept:
-            _write_whole(file, line)
-        os.fsync(file)
-        temporary.replace(self.path)
-        os.close(before)
+        try:
+            for line in kept:
+                _write_whole(file, line)
+            os.fsync(file)
+            temporary.replace(self.path)
+        except OSError:
+            os.close(file)
+            temporary.unlink(missing_ok=True)
+            raise
+        finally:
+            os.close(before)
         return file
 
 

@@ -16,6 +16,7 @@ from pytest_swe.leftovers import record
 from pytest_swe.remarks import remarks
 from pytest_swe.rewards_file import RewardsFile
 from pytest_swe.run import Run
+from pytest_swe.whole import write_whole
 
 PACKAGES = ("pytest-swe", "pytest", "pytest-xdist", "swebench", "docker")
 
@@ -89,9 +90,7 @@ def versions() -> dict[str, str]:
 
 def write_json(path: Path, value: Mapping[str, Any]) -> None:
     """Write it whole or not at all."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    temporary.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-    temporary.replace(path)
+    write_whole(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
 
 
 def _plain(value: object) -> object:

@@ -14,7 +14,9 @@ from .room import Room
 
 ROOT = Path(__file__).parents[2]
 #: What differs between two runs of the same items; attempts and flags are told apart by the cases that expect them.
-VARYING = frozenset({"run_id", "worker", "seconds", "phases_ms", "started_at", "attempts", "image", "image_digest"})
+VARYING = frozenset(
+    {"run_id", "worker", "seconds", "phases_ms", "started_at", "attempts", "image", "image_digest", "logs"}
+)
 #: Names of files that are there only while something is written.
 UNFINISHED = ("*.tmp", "*unfinished*", ".*.tmp", ".workers", "building-*")
 
@@ -95,5 +97,8 @@ def _can_be_locked(path: Path) -> bool:
 
 
 def _comparable(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Without what varies; that files beside a line could not be written is no part of its verdict."""
     plain = [{key: value for key, value in line.items() if key not in VARYING} for line in lines]
+    for line in plain:
+        line["flags"] = [flag for flag in line["flags"] if flag != "logs_not_written"]
     return sorted(plain, key=lambda line: str(line["instance_id"]))

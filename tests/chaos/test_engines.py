@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from sandbox.engines.daemons import TINY, Daemon
+from daemons import TINY, Daemon
 
 from .accounting import survived
 from .conftest import ITEMS, MakeRoom, quiet_lines

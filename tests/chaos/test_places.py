@@ -51,8 +51,9 @@ def test_the_disk_is_full(make_room: MakeRoom, image: str, small: Path, quiet: L
     fill(small)
     assert room.finish() == pytest.ExitCode.INTERNAL_ERROR, room.output
     said_once(room, "No space left on device")
+    nothing_is_left(room)
     (small / "filler").unlink()
-    survived(room, quiet)
+    survived(room, quiet, ended_itself=False)
 
 
 def test_the_place_becomes_read_only(make_room: MakeRoom, image: str, small: Path, quiet: Lines) -> None:
@@ -91,6 +92,9 @@ def test_it_is_removed(room: Room, quiet: Lines, what: str) -> None:
 
 
 def said_once(room: Room, words: str) -> None:
+    """And what did not run, though ``run.json`` cannot say it."""
     assert words in room.output
+    missing = len(room.ids) - len(room.lines())
+    assert not missing or f"did not run: {missing} (" in room.output
     assert "Traceback" not in room.output
     nothing_is_told(room)

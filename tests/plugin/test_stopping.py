@@ -11,6 +11,8 @@ from collections.abc import Callable
 
 import pytest
 
+from pytest_swe.stopping import TOGETHER
+
 from .conftest import SHAPES, TOY, Project
 
 MANY = {f"s-{number}": "sleep:30" for number in range(6)}
@@ -82,6 +84,40 @@ def test_another_sigterm_does_not_interrupt_the_ending(project: Project) -> None
     assert "Traceback" not in output
     assert "did not run: 6 (s-0" in output
     assert project.left == []
+
+
+def test_ctrl_c_that_comes_twice_at_once_is_one(project: Project) -> None:
+    process = start(project, project.rows(MANY), "-n0")
+    wait_for(lambda: len(project.started) >= 1)
+    for _ in range(20):
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.01)
+    output, _ = process.communicate(timeout=20)
+    assert process.returncode == pytest.ExitCode.INTERRUPTED
+    assert "Traceback" not in output
+    assert "did not run: 6 (s-0" in output
+    assert project.left == []
+
+
+@pytest.mark.parametrize("shape", [("-n0",), ("-n2",)], ids=" ".join)
+def test_another_ctrl_c_ends_an_ending_that_takes_long(project: Project, shape: tuple[str, ...]) -> None:
+    slow = (
+        "\n\ndef pytest_sessionfinish(session):\n"
+        "    if not hasattr(session.config, 'workerinput'):\n"
+        "        (PLACE.parent / 'ending').touch()\n"
+        "        time.sleep(600)\n"
+    )
+    project.pytester.makeconftest(TOY.read_text() + slow)
+    process = start(project, project.rows(MANY), *shape)
+    wait_for(lambda: len(project.started) >= 1)
+    process.send_signal(signal.SIGINT)
+    wait_for((project.path / "ending").exists)
+    time.sleep(TOGETHER)  # sooner it would be the same Ctrl-C, told twice
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    assert process.returncode != 0
+    assert project.left == []
+    wait_for(lambda: not children_of(project))
 
 
 def test_nothing_of_a_run_stays_in_the_process(project: Project) -> None:

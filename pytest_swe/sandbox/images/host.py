@@ -13,6 +13,7 @@ from pathlib import Path
 
 from pytest_swe.sandbox.boot import boot_id, since_boot
 from pytest_swe.sandbox.host.places import state_directory
+from pytest_swe.whole import write_whole
 
 #: Seconds between two looks for a free place to pull in.
 POLL = 0.2
@@ -116,9 +117,7 @@ class HostImages:
         return directory
 
     def _write(self, path: Path, data: object) -> None:
-        beside = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
-        beside.write_text(json.dumps(data), encoding="utf-8")
-        beside.replace(path)
+        write_whole(path, json.dumps(data))
 
 
 def _moment(path: Path, key: str) -> float:

@@ -9,11 +9,9 @@ import functools
 import logging
 import os
 import reprlib
-import secrets
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import cast
@@ -280,22 +278,6 @@ RUN = pytest.StashKey[Run]()
 def judges() -> dict[str, str]:
     """Versions of what gives verdicts."""
     return {name: version(name) for name in ("pytest-swe", "swebench")}
-
-
-def latest_run(results: Path) -> str | None:
-    """The id of the run in ``results`` whose reward file was written to last."""
-    files = sorted(results.glob("*/rewards.jsonl"), key=lambda path: path.stat().st_mtime)
-    return files[-1].parent.name if files else None
-
-
-def new_run_id() -> str:
-    """A run id that sorts by time and that two runs do not share."""
-    return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"
-
-
-def new_part() -> str:
-    """What no other session on any machine is called."""
-    return secrets.token_hex(8)
 
 
 def worker_name(config: pytest.Config) -> str:

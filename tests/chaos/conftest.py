@@ -13,7 +13,7 @@ import pytest
 from .room import Room
 
 #: Items of a short case: each kind of candidate, and enough to be in the midst of.
-ITEMS = 9
+ITEMS = 7
 ROOT = Path(__file__).parents[2]
 
 MakeRoom = Callable[..., Room]

@@ -6,15 +6,16 @@ import signal
 import subprocess
 import threading
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 from daemons import TINY, Daemon
 
 from .accounting import survived
-from .conftest import ITEMS, MakeRoom, quiet_lines
+from .conftest import ITEMS, MakeRoom
 from .room import Room, wait_for
+
+pytestmark = pytest.mark.docker
 
 Lines = list[dict[str, Any]]
 
@@ -32,10 +33,8 @@ def daemon() -> Iterator[Daemon]:
 
 @pytest.mark.dockerd
 @pytest.mark.parametrize("how", [signal.SIGTERM, pytest.param(signal.SIGKILL, marks=pytest.mark.chaos)])
-def test_the_engine_is_restarted(make_room: MakeRoom, daemon: Daemon, tmp_path: Path, how: signal.Signals) -> None:
-    images = [TINY] * ITEMS
-    quiet = quiet_lines(tmp_path, images, engine=daemon.address)
-    room = make_room(images, engine=daemon.address)
+def test_the_engine_is_restarted(make_room: MakeRoom, daemon: Daemon, quiet: Lines, how: signal.Signals) -> None:
+    room = make_room([TINY] * ITEMS, engine=daemon.address)
     room.start("-n2")
     room.wait_for_midst()
     daemon.stop(how)
@@ -48,11 +47,9 @@ def test_the_engine_is_restarted(make_room: MakeRoom, daemon: Daemon, tmp_path: 
 
 @pytest.mark.dockerd
 @pytest.mark.chaos
-def test_the_engine_goes_for_good(make_room: MakeRoom, daemon: Daemon, tmp_path: Path) -> None:
+def test_the_engine_goes_for_good(make_room: MakeRoom, daemon: Daemon, quiet: Lines) -> None:
     """The next part of the run finds it again."""
-    images = [TINY] * ITEMS
-    quiet = quiet_lines(tmp_path, images, engine=daemon.address)
-    room = make_room(images, engine=daemon.address)
+    room = make_room([TINY] * ITEMS, engine=daemon.address)
     room.start("-n2")
     room.wait_for_midst()
     daemon.stop()
@@ -62,8 +59,10 @@ def test_the_engine_goes_for_good(make_room: MakeRoom, daemon: Daemon, tmp_path:
     survived(room, quiet)
 
 
-@pytest.mark.docker
-@pytest.mark.parametrize("harm", [("kill",), ("rm", "-f")], ids=["killed", "removed"])
+@pytest.mark.parametrize(
+    "harm",
+    [pytest.param(("kill",), id="killed", marks=pytest.mark.chaos), pytest.param(("rm", "-f"), id="removed")],
+)
 def test_containers_go_while_others_list_them(room: Room, quiet: Lines, harm: tuple[str, ...]) -> None:
     ended = threading.Event()
     listing = threading.Thread(target=_list_all, args=(ended,))

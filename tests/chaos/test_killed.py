@@ -42,8 +42,15 @@ def test_everything_is_killed(room: Room, quiet: Lines) -> None:
     survived(room, quiet, ended_itself=False)
 
 
-@pytest.mark.parametrize("shape", ["-n2", "-n0"])
-@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])
+@pytest.mark.parametrize(
+    ("how", "shape"),
+    [
+        (signal.SIGTERM, "-n2"),
+        pytest.param(signal.SIGTERM, "-n0", marks=pytest.mark.chaos),
+        pytest.param(signal.SIGINT, "-n2", marks=pytest.mark.chaos),
+        (signal.SIGINT, "-n0"),
+    ],
+)
 def test_the_controller_is_told_to_end(room: Room, quiet: Lines, how: signal.Signals, shape: str) -> None:
     room.start(shape)
     room.wait_for_midst()
@@ -54,7 +61,7 @@ def test_the_controller_is_told_to_end(room: Room, quiet: Lines, how: signal.Sig
     survived(room, quiet)
 
 
-@pytest.mark.parametrize("shape", ["-n2", "-n0"])
+@pytest.mark.parametrize("shape", ["-n2", pytest.param("-n0", marks=pytest.mark.chaos)])
 def test_ctrl_c_twice(room: Room, quiet: Lines, shape: str) -> None:
     """As a terminal sends it: to every process of the group, and again before the first has done its work."""
     room.start(shape)

@@ -35,7 +35,7 @@ def digests(room: Room) -> list[str]:
     return [line["image_digest"] for line in room.lines()]
 
 
-@pytest.mark.parametrize("shape", ["-n2", "-n0"])
+@pytest.mark.parametrize("shape", ["-n2", pytest.param("-n0", marks=pytest.mark.chaos)])
 def test_answers_of_another_image_are_none(make_room: MakeRoom, name: str, shape: str) -> None:
     room = make_room([name] * 2, seconds=0)
     before = build(name, FIRST)

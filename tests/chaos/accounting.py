@@ -13,10 +13,9 @@ from typing import Any
 from .room import Room
 
 ROOT = Path(__file__).parents[2]
-#: What differs between two runs of the same items; attempts and flags are told apart by the cases that expect them.
-VARYING = frozenset(
-    {"run_id", "worker", "seconds", "phases_ms", "started_at", "attempts", "image", "image_digest", "logs"}
-)
+#: What differs between two runs of the same items, on images that do the same.
+VARYING = frozenset({"run_id", "worker", "seconds", "phases_ms", "started_at", "attempts", "logs"})
+VARYING |= {"image", "image_digest", "fingerprint"}
 #: Names of files that are there only while something is written.
 UNFINISHED = ("*.tmp", "*unfinished*", ".*.tmp", ".workers", "building-*")
 

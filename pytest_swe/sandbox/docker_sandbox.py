@@ -17,6 +17,7 @@ from pytest_swe.errors import (
     OutOfMemory,
     SandboxFileError,
     SandboxLost,
+    SandboxRemoved,
     SandboxStartFailed,
 )
 from pytest_swe.model import ExecResult
@@ -259,7 +260,7 @@ class DockerSandbox:
                     f"the {self._engine.name} engine went away, and the sandbox with it"
                 ) from refusal
             if state is None:
-                raise SandboxLost("the sandbox is gone: its container was removed") from refusal
+                raise SandboxRemoved("the sandbox is gone: its container was removed") from refusal
             if state.running:
                 raise SandboxLost(f"the engine runs nothing in the sandbox any more: {refusal}") from refusal
             if state.oom_killed:
@@ -294,7 +295,7 @@ class DockerSandbox:
             if "no space left" in message:
                 raise DiskFull(f"no space left to write {path}") from refusal
             if refusal.status == 404 and self._engine.state(self.id) is None:
-                raise SandboxLost("the sandbox is gone: its container was removed") from refusal
+                raise SandboxRemoved("the sandbox is gone: its container was removed") from refusal
             if refusal.status == 404:
                 raise SandboxFileError(f"{path}: no such file or directory", path=path) from refusal
             fault = next((fault for fault in FILE_FAULTS if fault in message), "")

@@ -143,6 +143,35 @@ def test_nothing_of_a_run_stays_in_the_process(project: Project) -> None:
     assert len(list(project.path.glob("swe-results/*/rewards.jsonl"))) == 3
 
 
+def test_runs_of_one_id_leave_each_others_sandboxes_alone(project: Project) -> None:
+    first = start(project, project.rows({"s-1": "sleep:600"}, "long.jsonl"), "-n0", "--swe-run-id", "same")
+    try:
+        wait_for(lambda: len(project.left) == 1)
+        others = project.left
+        args = ("--swe-preds", "gold", "--swe-run-id", "same", "--swe-rewards", "other.jsonl", "-n2")
+        result = project.pytester.runpytest_subprocess(
+            str(project.rows({"k-1": "kill_worker"})), "--swe-provider", "toy", *args
+        )
+        assert result.ret == 10
+        assert project.left == others
+    finally:
+        first.terminate()
+        first.communicate(timeout=60)
+    assert project.left == []
+
+
+@pytest.mark.parametrize(("options", "left"), [((), 0), (("--swe-keep",), 1)])
+def test_what_a_killed_run_left_goes_with_its_next_part(project: Project, options: tuple[str, ...], left: int) -> None:
+    data = project.rows({"a-1": "resolved", "s-1": "sleep:600"})
+    process = start(project, data, "-n0", *options)
+    wait_for(lambda: "s-1" in project.started and len(project.rewards) == 1)
+    process.kill()
+    process.communicate(timeout=60)
+    assert len(project.left) == 1
+    project.run(data, "--swe-preds", "gold", "-n0", "--swe-resume", "-k", "a-1")
+    assert len(project.left) == left
+
+
 def test_reruns_leave_one_line_that_counts_them(project: Project) -> None:
     data = project.rows({"a-1": "resolved", "b-1": "unresolved"})
     result = project.run(data, "--swe-preds", "gold", "--reruns", "2", "-n2")

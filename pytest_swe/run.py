@@ -75,6 +75,7 @@ class Run:
     jobs: set[Working] = field(default_factory=set)
     stopping: bool = False
     told_outdated: frozenset[str] | None = None
+    _closed: bool = False
     _plans: dict[Path, DatasetPlan] = field(default_factory=dict)
     _sources: tuple[Source, ...] | None = None
     _provider: SandboxProvider | None = None
@@ -256,14 +257,29 @@ class Run:
             self._provider = found
         return self._provider
 
+    def sweep(self, **labels: str) -> None:
+        """Remove sandboxes of this session, and of no other that has the same run id; not with ``--swe-keep``."""
+        if self.settings.keep:
+            return
+        try:
+            self.provider().sweep({"run": self.run_id, "part": self.part, **labels})
+        except SweError:
+            pass  # no engine: nothing of it can be left, or a later sweep finds it
+        except Exception:  # a provider that breaks its contract
+            log.exception("sweeping with provider %s failed", self.settings.provider)
+
     def close(self) -> None:
-        """End every live Job and release the provider."""
+        """End every live Job, remove what is left of sandboxes (workers leave that to others), release the provider."""
         for job in list(self.jobs):
             job.cancel()
         deadline = time.monotonic() + CLOSING
         for job in list(self.jobs):
             job.join(max(0.0, deadline - time.monotonic()))
         self.jobs.clear()
+        if not self.worker and self._provider is not None and not self._closed:
+            # An engine that went away for a while has containers that nobody heard of, or could remove then.
+            self.sweep()
+        self._closed = True
         if self._provider is not None:
             try:
                 self._provider.close()

@@ -13,13 +13,12 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator
 from queue import SimpleQueue
-from types import FrameType, MappingProxyType
+from types import FrameType
 
 import pytest
 
-from pytest_swe.errors import SweError
 from pytest_swe.run import Run
 
 log = logging.getLogger(__name__)
@@ -157,7 +156,7 @@ class ControllerStopPlugin:
             worker = str(node.gateway.id)  # type: ignore[attr-defined]
             with contextlib.suppress(OSError):  # its pid may soon be somebody else's
                 (self.run.directory / ".workers" / worker).unlink()
-            self._sweep({"worker": worker})
+            self.run.sweep(worker=worker)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_keyboard_interrupt(self) -> None:
@@ -176,7 +175,7 @@ class ControllerStopPlugin:
     def pytest_unconfigure(self) -> None:
         if self._sweep_at_end:
             for _ in range(2):
-                self._sweep()
+                self.run.sweep()
                 time.sleep(SETTLE)
         workers = self.run.directory / ".workers"
         with contextlib.suppress(OSError):
@@ -191,14 +190,3 @@ class ControllerStopPlugin:
         for file in workers.iterdir() if workers.is_dir() else ():
             with contextlib.suppress(OSError, ValueError):
                 os.kill(int(file.read_text()), what)
-
-    def _sweep(self, labels: Mapping[str, str] = MappingProxyType({})) -> None:
-        """Remove sandboxes of this session's workers, and of no other's that has the same run id."""
-        if self.run.settings.keep:
-            return
-        try:
-            self.run.provider().sweep({"run": self.run.run_id, "part": self.run.part, **labels})
-        except SweError:
-            pass  # no engine: nothing of it can be left, or a later sweep finds it
-        except Exception:  # a provider that breaks its contract
-            log.exception("sweeping with provider %s failed", self.run.settings.provider)

@@ -42,6 +42,9 @@ FILE_LIMIT = 512 * 1024 * 1024
 #: File systems of the running container that the engine's file calls do not see: they would go elsewhere.
 UNREACHABLE = ("/proc", "/sys", "/dev")
 
+#: Seconds in which an engine that killed its containers because it is told to end does end.
+GOING_DOWN = 2.0
+
 #: The exit status of a process that SIGKILL ended.
 KILLED = 137
 
@@ -266,6 +269,7 @@ class DockerSandbox:
             if state.oom_killed:
                 raise OutOfMemory("the kernel killed the sandbox for memory") from refusal
             if state.exit_code == KILLED:
+                self._check_engine_stays()
                 raise SandboxLost("the sandbox is gone: its container was killed") from refusal
             if state.exit_code == 0:
                 raise SandboxLost("the sandbox is over: its deadline has passed") from refusal
@@ -284,6 +288,15 @@ class DockerSandbox:
             return False
         seen = self._engine.lost or self._engine.outages != self._outages
         return seen or (state is not None and isinstance(refusal, ExecForgotten))
+
+    def _check_engine_stays(self) -> None:
+        """Raise EngineUnavailable if the engine is going down: it kills its containers first, and answers meanwhile."""
+        deadline = time.monotonic() + GOING_DOWN
+        while time.monotonic() < deadline:
+            time.sleep(0.25)
+            self._engine.ping(GOING_DOWN)
+            if self._engine.outages != self._outages:
+                raise EngineUnavailable(f"the {self._engine.name} engine was restarted, and the sandbox with it")
 
     @contextmanager
     def _files(self, path: str) -> Iterator[None]:

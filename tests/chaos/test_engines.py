@@ -32,7 +32,9 @@ def daemon() -> Iterator[Daemon]:
 
 
 @pytest.mark.dockerd
-@pytest.mark.parametrize("how", [signal.SIGTERM, pytest.param(signal.SIGKILL, marks=pytest.mark.chaos)])
+@pytest.mark.parametrize(
+    "how", [signal.SIGTERM, pytest.param(signal.SIGKILL, marks=pytest.mark.chaos)], ids=["SIGTERM", "SIGKILL"]
+)
 def test_the_engine_is_restarted(make_room: MakeRoom, daemon: Daemon, quiet: Lines, how: signal.Signals) -> None:
     room = make_room([TINY] * ITEMS, engine=daemon.address)
     room.start("-n2")

@@ -45,10 +45,10 @@ def test_everything_is_killed(room: Room, quiet: Lines) -> None:
 @pytest.mark.parametrize(
     ("how", "shape"),
     [
-        (signal.SIGTERM, "-n2"),
-        pytest.param(signal.SIGTERM, "-n0", marks=pytest.mark.chaos),
-        pytest.param(signal.SIGINT, "-n2", marks=pytest.mark.chaos),
-        (signal.SIGINT, "-n0"),
+        pytest.param(signal.SIGTERM, "-n2", id="SIGTERM -n2"),
+        pytest.param(signal.SIGTERM, "-n0", id="SIGTERM -n0", marks=pytest.mark.chaos),
+        pytest.param(signal.SIGINT, "-n2", id="SIGINT -n2", marks=pytest.mark.chaos),
+        pytest.param(signal.SIGINT, "-n0", id="SIGINT -n0"),
     ],
 )
 def test_the_controller_is_told_to_end(room: Room, quiet: Lines, how: signal.Signals, shape: str) -> None:

@@ -18,7 +18,7 @@ PYTHON_VERSION := $(shell $(PYTHON) -c 'import sys; print(sys.version.split()[0]
 USER_READY := $(VENV)/ready-user-$(PYTHON_VERSION)
 DEV_READY := $(VENV)/ready-dev-$(PYTHON_VERSION)
 
-.PHONY: help demo install test test-all lint images bench bench-all clean
+.PHONY: help demo install test test-all chaos lint images bench bench-all clean
 
 help:
 	@sed -n 's/^# \{0,1\}//p' Makefile | head -7
@@ -35,6 +35,10 @@ install: $(DEV_READY)
 
 test: install lint images
 	$(BIN)/pytest -n 2 --dist worksteal $(ARGS)
+
+# Runs that are harmed on a real engine, the long cases too; as root, with dockerd, docker-registry and libfaketime.
+chaos: install images
+	$(BIN)/pytest -n 2 --dist worksteal --require-engine --chaos tests/chaos $(ARGS)
 
 # The same with every provider's own backend started first; as root.
 test-all: install images

@@ -27,6 +27,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="fail, do not deselect, what cannot run here for want of a Docker engine or of data (CI)",
     )
+    parser.addoption("--chaos", action="store_true", help="run the long cases of tests/chaos too")
 
 
 @functools.cache
@@ -106,6 +107,15 @@ def why_no_sshd() -> str:
     return "" if shutil.which("sshd") and shutil.which("ssh") else "no sshd here (apt-get install openssh-server)"
 
 
+def why_no_mounts() -> str:
+    return "" if os.geteuid() == 0 and shutil.which("mount") else "file systems of the tests' own need root"
+
+
+def why_no_faketime() -> str:
+    found = [*Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1")]
+    return "" if found else "no libfaketime here (apt-get install faketime)"
+
+
 WHY_NOT: Mapping[str, Callable[[], str]] = {
     "docker": why_no_docker,
     "dockerd": why_no_dockerd,
@@ -119,6 +129,8 @@ WHY_NOT: Mapping[str, Callable[[], str]] = {
     "opensandbox": why_no_opensandbox,
     "bubblewrap": why_no_bubblewrap,
     "cgroups": why_no_cgroups,
+    "mounts": why_no_mounts,
+    "faketime": why_no_faketime,
 }
 
 #: What `.ci/all.sh` starts: deselected in CI, too, where it was not started; the header of the run says so.
@@ -139,6 +151,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Deselect what cannot run here; the header says why."""
     asked = APART if must_run_all(config) else WHY_NOT
     lacking = {marker for marker in asked if WHY_NOT[marker]()}
+    if not config.getoption("--chaos"):
+        lacking.add("chaos")
     gone = [item for item in items if any(item.get_closest_marker(marker) for marker in lacking)]
     if gone:
         config.hook.pytest_deselected(items=gone)

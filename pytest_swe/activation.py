@@ -19,7 +19,8 @@ from pytest_swe.model import Candidate
 from pytest_swe.policy import Policy
 from pytest_swe.reporting import ReportingPlugin
 from pytest_swe.reward import Verdict
-from pytest_swe.run import RUN, Run, latest_run, new_run_id, usage, worker_name
+from pytest_swe.run import RUN, Run, usage, worker_name
+from pytest_swe.run_ids import latest_run, new_part, new_run_id
 from pytest_swe.sandbox.admission import Admission, host_budget, workers_for
 from pytest_swe.settings import Settings, settings_from
 from pytest_swe.stopping import ControllerStopPlugin, WorkerStopPlugin
@@ -74,8 +75,10 @@ def activate(config: pytest.Config, datasets: Sequence[Path]) -> None:
         config=config,
         settings=settings,
         run_id=str(run_id),
+        part=str((workerinput or {}).get("swe_part") or new_part()),
         paths=frozenset(datasets),
         worker=worker_name(config),
+        told_outdated=None if workerinput is None else frozenset(workerinput.get("swe_outdated", ())),
         policy=Policy(
             keep=_keep(settings),
             rules=settings.rules,

@@ -133,6 +133,12 @@ class SandboxLost(SandboxError):
     reason = Reason.SANDBOX_LOST
 
 
+class SandboxRemoved(SandboxLost):
+    """The engine has it no more: somebody outside removed it, which nothing inside can bring about."""
+
+    reason = Reason.SANDBOX_REMOVED
+
+
 class OutOfMemory(SandboxError):
     """The kernel killed a process of the sandbox for memory; only on proof, never from printed text."""
 

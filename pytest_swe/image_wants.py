@@ -17,7 +17,7 @@ class ImageWantsPlugin:
 
     def __init__(self, run: Run) -> None:
         self._run = run
-        self._needs = ImageNeeds(run.run_id)
+        self._needs = ImageNeeds(f"{run.run_id}-{run.part}")
         self._images: dict[str, str] | None = None
 
     @pytest.hookimpl(trylast=True)

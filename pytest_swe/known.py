@@ -1,21 +1,22 @@
 """Verdicts that are known already: of an earlier part of this run (``--swe-resume``), or of any run (``--swe-cache``).
 
-Known by fingerprint: a changed patch, row, limit or version is another question. Errors are never known.
+Known by fingerprint: a changed patch, row, limit or version is another question; so is an image that is another now.
+Errors are never known.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
-import os
-import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
 from pytest_swe.reward import Reward
+from pytest_swe.whole import write_whole
 
 #: Words that say that a verdict may have been otherwise: not kept for others.
 _UNSURE = frozenset({"flaky", "slow_environment", "not_isolated"})
@@ -47,6 +48,24 @@ def answers_in(path: Path) -> dict[str, Reward]:
     return {}
 
 
+def of_other_images(answers: Iterable[Reward], held: Callable[[str], frozenset[str]]) -> frozenset[str]:
+    """Fingerprints of answers whose image is another now: ``held`` tells the digests that are there under a name.
+
+    A fingerprint knows an image by its name, since one that is not there yet has no digest. An image that is not
+    there now cannot be compared, and its answers stand.
+    """
+    now = functools.cache(held)
+    return frozenset(
+        answer.fingerprint
+        for answer in answers
+        if answer.fingerprint and answer.image_digest and _is_another(answer.image_digest, now(answer.image))
+    )
+
+
+def _is_another(digest: str, held: frozenset[str]) -> bool:
+    return bool(held) and digest not in held
+
+
 class Cache:
     """Answers of all runs: one file each in ``directory``, written whole. Safe from several processes."""
 
@@ -71,9 +90,7 @@ class Cache:
             return
         path = self._path(line["fingerprint"])
         path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
-        temporary.write_text(json.dumps(line), encoding="utf-8")
-        os.replace(temporary, path)
+        write_whole(path, json.dumps(line))
 
     def _path(self, fingerprint: str) -> Path:
         return self._directory / fingerprint[:2] / f"{fingerprint}.json"

@@ -45,6 +45,7 @@ class Reason(StrEnum):
     ASSET_UNAVAILABLE = "asset_unavailable"
     SANDBOX_START_FAILED = "sandbox_start_failed"
     SANDBOX_LOST = "sandbox_lost"
+    SANDBOX_REMOVED = "sandbox_removed"
     NETWORK_NEEDED = "network_needed"
     OUT_OF_MEMORY = "out_of_memory"
     DISK_FULL = "disk_full"

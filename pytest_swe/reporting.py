@@ -16,6 +16,7 @@ from pytest_swe.errors import SweError, UsageError
 from pytest_swe.header import header
 from pytest_swe.item import SweItem
 from pytest_swe.known import Cache, lines_in
+from pytest_swe.leftovers import sweep_leftovers
 from pytest_swe.planning import Planned
 from pytest_swe.remarks import remarks
 from pytest_swe.report.baseline import Comparison, compare, told
@@ -46,6 +47,7 @@ class ReportingPlugin:
         self.rewards = RewardsFile(run, notify=self._notify)
         self._explained = 0  # failed reports whose line says why
         self._troubles: Counter[str] = Counter()
+        self._summarised = False
 
     def pytest_sessionstart(self) -> None:
         settings, option = self.run.settings, self.run.config.option
@@ -85,10 +87,13 @@ class ReportingPlugin:
 
     def _open(self, config: pytest.Config) -> None:
         if self.rewards.expected and not config.option.collectonly and not self.run.settings.check and not _dry(config):
+            first = self.rewards.idle
             try:
                 self.rewards.open_once()
             except SweError as error:
                 pytest.exit(str(error), returncode=pytest.ExitCode.USAGE_ERROR)
+            if first and self.run.settings.resume:  # the file is ours alone now
+                sweep_leftovers(self.run, {str(line["run_id"]) for line in lines_in(self.rewards.path)})
             with contextlib.suppress(OSError):  # said at the end, when it is written again
                 write_json(self.run.directory / "run.json", run_json(self.run, self.rewards))
 
@@ -131,6 +136,7 @@ class ReportingPlugin:
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         if not self.rewards.expected or self.rewards.idle:
             return
+        self._summarised = True
         terminalreporter.section("swe", sep="=")
         for summary in self._summaries():
             for line in _told(summary):
@@ -163,10 +169,20 @@ class ReportingPlugin:
         if session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
             session.exitstatus = self._exit_status(others_failed=session.testsfailed > self._explained)
 
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_unconfigure(self, config: pytest.Config) -> None:
+        """pytest gives no summary of a run that could not go on; what did not run must be named all the same."""
+        reporter = config.pluginmanager.get_plugin("terminalreporter")
+        if reporter is not None and not self._summarised:
+            self.pytest_terminal_summary(reporter)
+
     def _beside_others(self) -> Iterable[str]:
         """What came from earlier, and how this run stands beside the baseline."""
         if self.rewards.resumed:
             yield f"resumed: {self.rewards.resumed} of these lines are from before"
+        again = len(self.run.outdated)
+        if again:
+            yield f"evaluated again: {again} answers were of an image that is another now under the same name"
         cached = sum("cached" in line["flags"] for line in self.rewards.lines)
         if cached:
             yield f"cached: {cached} of these lines are from {self.run.settings.cache}"

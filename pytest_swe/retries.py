@@ -30,6 +30,7 @@ _NEVER = Rule("never")
 RULES: Mapping[Reason, Rule] = {
     Reason.ENGINE_UNAVAILABLE: Rule("retries", 2.0),
     Reason.SANDBOX_START_FAILED: Rule("retries", 1.0),
+    Reason.SANDBOX_REMOVED: Rule("retries", 0.5),
     Reason.SANDBOX_LOST: Rule("once", 0.5),
     Reason.OUT_OF_MEMORY: Rule("once"),
     Reason.DISK_FULL: Rule("once", 1.0),

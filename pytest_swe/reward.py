@@ -34,6 +34,7 @@ FAULTS: Mapping[Reason, Fault] = {
     Reason.IMAGE_UNAVAILABLE: "environment",
     Reason.ASSET_UNAVAILABLE: "environment",
     Reason.SANDBOX_START_FAILED: "environment",
+    Reason.SANDBOX_REMOVED: "environment",
     Reason.NETWORK_NEEDED: "environment",
     Reason.TEST_PATCH_FAILED: "environment",
 }

@@ -196,18 +196,25 @@ class RewardsFile:
         kept = []
         for line in lines_in(self.path):
             mark = marks.get(key_of(line))
-            if mark is None or (is_answer(line) and line["fingerprint"] == mark):
+            answers = is_answer(line) and line["fingerprint"] == mark and mark not in self.run.outdated
+            if mark is None or answers:
                 kept.append(line)
         wanted = set(marks.values())
         self._kept = {line["fingerprint"]: line for line in kept if is_answer(line) and line["fingerprint"] in wanted}
         temporary = self.path.with_name(f".{self.path.name}.{os.getpid()}.tmp")
         temporary.unlink(missing_ok=True)
         file = _created(temporary)
-        for line in kept:
-            _write_whole(file, line)
-        os.fsync(file)
-        temporary.replace(self.path)
-        os.close(before)
+        try:
+            for line in kept:
+                _write_whole(file, line)
+            os.fsync(file)
+            temporary.replace(self.path)
+        except OSError:
+            os.close(file)
+            temporary.unlink(missing_ok=True)
+            raise
+        finally:
+            os.close(before)
         return file
 
 

@@ -9,11 +9,9 @@ import functools
 import logging
 import os
 import reprlib
-import secrets
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import cast
@@ -26,14 +24,14 @@ from pytest_swe.dataset.source import Dataset, dataset_of_rows
 from pytest_swe.errors import RowInvalid, SweError
 from pytest_swe.fingerprint import fingerprint
 from pytest_swe.harness.base import Harness
-from pytest_swe.known import Cache, answers_in
+from pytest_swe.known import Cache, answers_in, of_other_images
 from pytest_swe.model import Row
 from pytest_swe.planning import CONTROLS, Planned, Selection, Source, plan, select
 from pytest_swe.policy import Policy
 from pytest_swe.quarantine import Quarantine, read_quarantine
 from pytest_swe.report.names import distinct_names
 from pytest_swe.reward import Reward
-from pytest_swe.sandbox.base import SandboxProvider
+from pytest_swe.sandbox.base import SandboxProvider, held_digests
 from pytest_swe.settings import Settings
 from pytest_swe.user_code import user_code
 from pytest_swe.working import CLOSING, Working
@@ -61,16 +59,23 @@ class DatasetPlan:
 
 @dataclass(slots=True)
 class Run:
-    """See the module. ``worker`` is empty on the controller and in a single process."""
+    """See the module. ``worker`` is empty on the controller and in a single process.
+
+    ``part`` tells this session from every other, also one with the same run id: it stands on its sandboxes.
+    ``told_outdated``: what a worker hears from its controller, see `outdated`.
+    """
 
     config: pytest.Config
     settings: Settings
     run_id: str
+    part: str
     paths: frozenset[Path] = frozenset()
     worker: str = ""
     policy: Policy = field(default_factory=Policy)
     jobs: set[Working] = field(default_factory=set)
     stopping: bool = False
+    told_outdated: frozenset[str] | None = None
+    _closed: bool = False
     _plans: dict[Path, DatasetPlan] = field(default_factory=dict)
     _sources: tuple[Source, ...] | None = None
     _provider: SandboxProvider | None = None
@@ -134,6 +139,24 @@ class Run:
         if not self.settings.resume and self.settings.cache is None:
             return None
         mark = self.fingerprint(planned)
+        return None if mark in self.outdated else self._answer(mark)
+
+    @property
+    def outdated(self) -> frozenset[str]:
+        """Fingerprints of known answers whose image is another now: the engine is asked once, workers are told.
+
+        Not in a run that only looks.
+        """
+        if self.told_outdated is None:
+            self.told_outdated = frozenset()
+            asks = self.settings.resume or self.settings.cache is not None
+            if asks and not (self.config.option.collectonly or self.settings.check):
+                marks = [self.fingerprint(item) for known in self.plans.values() for item in known.items]
+                answers = filter(None, map(self._answer, marks))
+                self.told_outdated = of_other_images(answers, functools.partial(held_digests, self.provider()))
+        return self.told_outdated
+
+    def _answer(self, mark: str) -> Reward | None:
         if self._answers is None:
             self._answers = answers_in(self.rewards_path) if self.settings.resume else {}
         if mark in self._answers:
@@ -234,14 +257,29 @@ class Run:
             self._provider = found
         return self._provider
 
+    def sweep(self, **labels: str) -> None:
+        """Remove sandboxes of this session, and of no other that has the same run id; not with ``--swe-keep``."""
+        if self.settings.keep:
+            return
+        try:
+            self.provider().sweep({"run": self.run_id, "part": self.part, **labels})
+        except SweError:
+            pass  # no engine: nothing of it can be left, or a later sweep finds it
+        except Exception:  # a provider that breaks its contract
+            log.exception("sweeping with provider %s failed", self.settings.provider)
+
     def close(self) -> None:
-        """End every live Job and release the provider."""
+        """End every live Job, remove what is left of sandboxes (workers leave that to others), release the provider."""
         for job in list(self.jobs):
             job.cancel()
         deadline = time.monotonic() + CLOSING
         for job in list(self.jobs):
             job.join(max(0.0, deadline - time.monotonic()))
         self.jobs.clear()
+        if not self.worker and self._provider is not None and not self._closed:
+            # An engine that went away for a while has containers that nobody heard of, or could remove then.
+            self.sweep()
+        self._closed = True
         if self._provider is not None:
             try:
                 self._provider.close()
@@ -258,17 +296,6 @@ def judges() -> dict[str, str]:
     return {name: version(name) for name in ("pytest-swe", "swebench")}
 
 
-def latest_run(results: Path) -> str | None:
-    """The id of the run in ``results`` whose reward file was written to last."""
-    files = sorted(results.glob("*/rewards.jsonl"), key=lambda path: path.stat().st_mtime)
-    return files[-1].parent.name if files else None
-
-
-def new_run_id() -> str:
-    """A run id that sorts by time and that two runs do not share."""
-    return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"
-
-
 def worker_name(config: pytest.Config) -> str:
     """The xdist worker's name, empty elsewhere."""
     workerinput: Mapping[str, object] = getattr(config, "workerinput", {})
@@ -279,6 +306,7 @@ def labels_of(run: Run, planned: Planned) -> dict[str, str]:
     """What every sandbox of an item carries, besides its owner."""
     return {
         "run": run.run_id,
+        "part": run.part,
         "worker": run.worker or f"main-{os.getpid()}",
         "instance": planned.instance_id,
         "model": planned.model,

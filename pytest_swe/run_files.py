@@ -12,9 +12,11 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from pytest_swe.leftovers import record
 from pytest_swe.remarks import remarks
 from pytest_swe.rewards_file import RewardsFile
 from pytest_swe.run import Run
+from pytest_swe.whole import write_whole
 
 PACKAGES = ("pytest-swe", "pytest", "pytest-xdist", "swebench", "docker")
 
@@ -24,6 +26,7 @@ def run_json(run: Run, rewards: RewardsFile) -> dict[str, Any]:
     return {
         "schema": 1,
         "run_id": run.run_id,
+        "part": record(run),
         "finished_at": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": versions(),
         "host": {"machine": platform.machine(), "system": platform.platform(), "cpus": os.cpu_count()},
@@ -87,9 +90,7 @@ def versions() -> dict[str, str]:
 
 def write_json(path: Path, value: Mapping[str, Any]) -> None:
     """Write it whole or not at all."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    temporary.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-    temporary.replace(path)
+    write_whole(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
 
 
 def _plain(value: object) -> object:

@@ -8,53 +8,71 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import math
 import os
 import signal
 import threading
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from queue import SimpleQueue
 from types import FrameType
 
 import pytest
 
-from pytest_swe.errors import SweError
 from pytest_swe.run import Run
 
 log = logging.getLogger(__name__)
 
 #: Seconds between two sweeps: a container whose creation was under way when its worker died appears in between.
 SETTLE = 0.5
+#: Seconds in which two interrupts are one: a terminal sends it to all, and so does what started us.
+TOGETHER = 1.0
+
+Handler = Callable[[int, FrameType | None], object] | signal.Handlers
 
 
-class SigtermAsInterrupt:
-    """While a session runs, the first SIGTERM is a KeyboardInterrupt of the main thread.
+class Interrupts:
+    """While a session runs, the first SIGINT or SIGTERM is a KeyboardInterrupt of the main thread.
 
-    Any other is ignored: what ends a run must not be interrupted half way. Elsewhere than in the main thread, and
-    where the embedding program has a handler of its own, nothing is done.
+    What ends a run must not be interrupted half way: a further SIGTERM is ignored, and so is a SIGINT that comes with
+    the first (a terminal and a wrapper both send one). A later SIGINT is the user who does not want to wait: it is a
+    KeyboardInterrupt once more, after which only sandboxes are removed, in bounded time. Elsewhere than in the main
+    thread, and where the embedding program has a handler of its own, nothing is done.
     """
 
     def __init__(self) -> None:
-        self._ours = False
+        self._ours: dict[signal.Signals, Handler] = {}
+        self._first = math.inf
+        self._raised = 0
 
     def begin(self) -> None:
-        in_main = threading.current_thread() is threading.main_thread()
-        if in_main and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
-            self._ours = True
-            signal.signal(signal.SIGTERM, self._interrupt)
+        if threading.current_thread() is not threading.main_thread():
+            return
+        usual: dict[signal.Signals, Handler] = {
+            signal.SIGTERM: signal.SIG_DFL,
+            signal.SIGINT: signal.default_int_handler,
+        }
+        for which, handler in usual.items():
+            if signal.getsignal(which) is handler:
+                self._ours[which] = handler
+                signal.signal(which, self._interrupt)
 
-    def ignore(self) -> None:
-        if self._ours:
+    def ignore_sigterm(self) -> None:
+        if signal.SIGTERM in self._ours:
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
 
     def end(self) -> None:
-        if self._ours:
-            self._ours = False
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        while self._ours:
+            which, handler = self._ours.popitem()
+            signal.signal(which, handler)
 
     def _interrupt(self, signum: int, frame: FrameType | None) -> None:
-        self.ignore()
-        raise KeyboardInterrupt
+        now = time.monotonic()
+        self._first = min(self._first, now)
+        again = signum == signal.SIGINT and self._raised == 1 and now > self._first + TOGETHER
+        if not self._raised or again:
+            self._raised += 1
+            raise KeyboardInterrupt
 
 
 def stop_softly(run: Run) -> None:
@@ -82,12 +100,12 @@ class WorkerStopPlugin:
 
     def __init__(self, run: Run) -> None:
         self.run = run
-        self._sigterm = SigtermAsInterrupt()
+        self._interrupts = Interrupts()
         self._pid_file = run.directory / ".workers" / run.worker
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionstart(self) -> None:
-        self._sigterm.begin()
+        self._interrupts.begin()
         if self.run.worker:
             stop_softly(self.run)
             with contextlib.suppress(OSError):  # the controller says what is wrong with the place
@@ -96,7 +114,7 @@ class WorkerStopPlugin:
 
     @pytest.hookimpl(wrapper=True, trylast=True)
     def pytest_sessionfinish(self) -> Generator[None]:
-        self._sigterm.ignore()
+        self._interrupts.ignore_sigterm()
         yield
         self.run.close()
 
@@ -105,7 +123,7 @@ class WorkerStopPlugin:
         if self.run.worker:
             with contextlib.suppress(OSError):
                 self._pid_file.unlink()
-        self._sigterm.end()
+        self._interrupts.end()
 
 
 class ControllerStopPlugin:
@@ -115,20 +133,21 @@ class ControllerStopPlugin:
         self.run = run
         self._sweep_at_end = False
         self._failures = 0
-        self._sigterm = SigtermAsInterrupt()
+        self._interrupts = Interrupts()
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionstart(self) -> None:
-        self._sigterm.begin()
+        self._interrupts.begin()
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self) -> None:
-        self._sigterm.ignore()
+        self._interrupts.ignore_sigterm()
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: object) -> None:
         workerinput: dict[str, object] = node.workerinput  # type: ignore[attr-defined]
-        workerinput["swe_run_id"] = self.run.run_id
+        workerinput["swe_run_id"], workerinput["swe_part"] = self.run.run_id, self.run.part
+        workerinput["swe_outdated"] = sorted(self.run.outdated)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: object, error: object) -> None:
@@ -137,7 +156,7 @@ class ControllerStopPlugin:
             worker = str(node.gateway.id)  # type: ignore[attr-defined]
             with contextlib.suppress(OSError):  # its pid may soon be somebody else's
                 (self.run.directory / ".workers" / worker).unlink()
-            self._sweep({"run": self.run.run_id, "worker": worker})
+            self.run.sweep(worker=worker)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_keyboard_interrupt(self) -> None:
@@ -156,7 +175,7 @@ class ControllerStopPlugin:
     def pytest_unconfigure(self) -> None:
         if self._sweep_at_end:
             for _ in range(2):
-                self._sweep({"run": self.run.run_id})
+                self.run.sweep()
                 time.sleep(SETTLE)
         workers = self.run.directory / ".workers"
         with contextlib.suppress(OSError):
@@ -164,20 +183,10 @@ class ControllerStopPlugin:
                 left.unlink(missing_ok=True)
             workers.rmdir()
         self.run.close()
-        self._sigterm.end()
+        self._interrupts.end()
 
     def _tell_workers(self, what: signal.Signals) -> None:
         workers = self.run.directory / ".workers"
         for file in workers.iterdir() if workers.is_dir() else ():
             with contextlib.suppress(OSError, ValueError):
                 os.kill(int(file.read_text()), what)
-
-    def _sweep(self, labels: dict[str, str]) -> None:
-        if self.run.settings.keep:
-            return
-        try:
-            self.run.provider().sweep(labels)
-        except SweError:
-            pass  # no engine: nothing of it can be left, or a later sweep finds it
-        except Exception:  # a provider that breaks its contract
-            log.exception("sweeping with provider %s failed", self.run.settings.provider)

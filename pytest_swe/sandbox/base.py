@@ -57,6 +57,15 @@ def image_of(sandbox: Sandbox) -> ImageFacts:
     return found if isinstance(found, ImageFacts) else ImageFacts()
 
 
+def held_digests(provider: SandboxProvider, image: str) -> frozenset[str]:
+    """Digests, as `ImageFacts` has them, of what the provider has under this name now, if it tells (``held_digests``).
+
+    Empty where it has no such image yet, or does not know.
+    """
+    tell = getattr(provider, "held_digests", None)
+    return frozenset(map(str, tell(image))) if callable(tell) else frozenset()
+
+
 def free_disk_mb(provider: SandboxProvider) -> int | None:
     """MiB free where the sandboxes of a provider stand, if it tells (``free_disk_mb``), and that is on this host."""
     tell = getattr(provider, "free_disk_mb", None)

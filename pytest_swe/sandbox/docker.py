@@ -6,6 +6,7 @@ import platform
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -89,6 +90,18 @@ class DockerProvider:
         """See `pytest_swe.sandbox.images.pull.HasImages`."""
         names = self._hosts if len(self._hosts) > 1 else (self.name,)
         return {name: partial(self._images_of, link) for name, link in zip(names, self._pool.links, strict=True)}
+
+    def held_digests(self, image: str) -> frozenset[str]:
+        """Every digest by which an engine has ``image`` now; empty when none has it, or answers."""
+        from pytest_swe.sandbox.docker_engine import Refused
+
+        found: set[str] = set()
+        for link in self._pool.links:
+            with suppress(SandboxError, Refused):
+                held = self._puller(link.engine()).engine.find(image)
+                if held is not None:
+                    found |= {f"local:{held.id}", *(digest.rpartition("@")[2] for digest in held.digests)}
+        return frozenset(found)
 
     def free_disk_mb(self) -> int | None:
         """MiB free where the engine keeps images and containers, of several the most; None where that is not known."""

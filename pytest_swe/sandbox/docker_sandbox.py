@@ -17,6 +17,7 @@ from pytest_swe.errors import (
     OutOfMemory,
     SandboxFileError,
     SandboxLost,
+    SandboxRemoved,
     SandboxStartFailed,
 )
 from pytest_swe.model import ExecResult
@@ -40,6 +41,9 @@ FILE_LIMIT = 512 * 1024 * 1024
 
 #: File systems of the running container that the engine's file calls do not see: they would go elsewhere.
 UNREACHABLE = ("/proc", "/sys", "/dev")
+
+#: Seconds in which an engine that killed its containers because it is told to end does end.
+GOING_DOWN = 2.0
 
 #: The exit status of a process that SIGKILL ended.
 KILLED = 137
@@ -259,12 +263,13 @@ class DockerSandbox:
                     f"the {self._engine.name} engine went away, and the sandbox with it"
                 ) from refusal
             if state is None:
-                raise SandboxLost("the sandbox is gone: its container was removed") from refusal
+                raise SandboxRemoved("the sandbox is gone: its container was removed") from refusal
             if state.running:
                 raise SandboxLost(f"the engine runs nothing in the sandbox any more: {refusal}") from refusal
             if state.oom_killed:
                 raise OutOfMemory("the kernel killed the sandbox for memory") from refusal
             if state.exit_code == KILLED:
+                self._check_engine_stays()
                 raise SandboxLost("the sandbox is gone: its container was killed") from refusal
             if state.exit_code == 0:
                 raise SandboxLost("the sandbox is over: its deadline has passed") from refusal
@@ -284,6 +289,15 @@ class DockerSandbox:
         seen = self._engine.lost or self._engine.outages != self._outages
         return seen or (state is not None and isinstance(refusal, ExecForgotten))
 
+    def _check_engine_stays(self) -> None:
+        """Raise EngineUnavailable if the engine is going down: it kills its containers first, and answers meanwhile."""
+        deadline = time.monotonic() + GOING_DOWN
+        while time.monotonic() < deadline:
+            time.sleep(0.25)
+            self._engine.ping(GOING_DOWN)
+            if self._engine.outages != self._outages:
+                raise EngineUnavailable(f"the {self._engine.name} engine was restarted, and the sandbox with it")
+
     @contextmanager
     def _files(self, path: str) -> Iterator[None]:
         """Turn the engine's no into what is wrong with ``path``."""
@@ -294,7 +308,7 @@ class DockerSandbox:
             if "no space left" in message:
                 raise DiskFull(f"no space left to write {path}") from refusal
             if refusal.status == 404 and self._engine.state(self.id) is None:
-                raise SandboxLost("the sandbox is gone: its container was removed") from refusal
+                raise SandboxRemoved("the sandbox is gone: its container was removed") from refusal
             if refusal.status == 404:
                 raise SandboxFileError(f"{path}: no such file or directory", path=path) from refusal
             fault = next((fault for fault in FILE_FAULTS if fault in message), "")

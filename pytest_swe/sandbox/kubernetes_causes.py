@@ -15,6 +15,7 @@ from pytest_swe.errors import (
     OutOfMemory,
     SandboxError,
     SandboxLost,
+    SandboxRemoved,
     SandboxStartFailed,
 )
 from pytest_swe.model import JSON
@@ -56,6 +57,9 @@ TAKEN = {
     "TerminationByKubelet": "its node ended it",
     "Preempting": "its node needed its place for a system pod",
 }
+
+#: Those of them that nothing in the pod can have brought about.
+TAKEN_BY_OTHERS = frozenset({"Preempted", "PreemptionByScheduler", "EvictionByEvictionAPI"})
 
 #: In an eviction's message; only there the resource is named, other than by an annotation of its event.
 _DISK = re.compile(r"ephemeral|nodefs|imagefs|inodes", re.I)
@@ -134,9 +138,10 @@ def over(pod: Pod | None, events: Sequence[Mapping[str, JSON]]) -> SandboxError:
     reasons += [_text(event, "reason") for event in events]
     if "Evicted" in reasons:
         return _evicted(pod or {}, events)
-    taken = next((TAKEN[reason] for reason in reasons if reason in TAKEN), "")
+    taken = next((reason for reason in reasons if reason in TAKEN), "")
     if taken:
-        return SandboxLost(f"the sandbox is gone: {taken}")
+        kind = SandboxRemoved if taken in TAKEN_BY_OTHERS else SandboxLost
+        return kind(f"the sandbox is gone: {TAKEN[taken]}")
     if status_reason == "DeadlineExceeded":
         return SandboxLost("the sandbox is over: its deadline has passed")
     if pod is None or _path(pod, "metadata", "deletionTimestamp"):

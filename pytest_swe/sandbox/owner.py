@@ -12,6 +12,8 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
+from pytest_swe.sandbox.boot import boot_id, since_boot
+
 #: Every label of this tool starts with it; a sweep looks at nothing else.
 LABEL_PREFIX = "pytest-swe."
 
@@ -21,6 +23,7 @@ PID_NAMESPACE = LABEL_PREFIX + "owner-pid-namespace"
 PID = LABEL_PREFIX + "owner-pid"
 START = LABEL_PREFIX + "owner-start"
 DEADLINE = LABEL_PREFIX + "deadline"
+DEADLINE_SINCE_BOOT = LABEL_PREFIX + "deadline-since-boot"
 
 _PROC = Path("/proc")
 
@@ -33,17 +36,19 @@ def prefixed(labels: Mapping[str, str]) -> dict[str, str]:
 def owner_labels(labels: Mapping[str, str], *, seconds: float) -> dict[str, str]:
     """``labels``, prefixed, and those that name this process as owner for the next ``seconds``.
 
-    The deadline is in seconds since the epoch, by this machine's clock.
+    The deadline is in seconds since the epoch, by this machine's clock, for other machines; for this one in seconds
+    since its boot, because clocks are stepped.
     """
     pid = os.getpid()
     return {
         **prefixed(labels),
         HOST: socket.gethostname(),
-        BOOT: _boot_id(),
+        BOOT: boot_id(),
         PID_NAMESPACE: _pid_namespace(),
         PID: str(pid),
         START: _start_time(pid) or "",
         DEADLINE: str(int(time.time() + seconds) + 1),
+        DEADLINE_SINCE_BOOT: str(int(since_boot() + seconds) + 1),
     }
 
 
@@ -53,7 +58,7 @@ def owner_is_dead(labels: Mapping[str, str]) -> bool:
     What cannot be known is not dead: an owner on another host, in another pid namespace, labels that are incomplete.
     """
     host, boot, pid, start = (labels.get(key, "") for key in (HOST, BOOT, PID, START))
-    here = _boot_id()
+    here = boot_id()
     if host != socket.gethostname() or not boot or not here:
         return False
     if boot != here:
@@ -63,12 +68,16 @@ def owner_is_dead(labels: Mapping[str, str]) -> bool:
     return not _is_running(int(pid), start)
 
 
-def deadline_passed(labels: Mapping[str, str], *, now: float | None = None) -> bool:
-    """Whether the deadline in ``labels`` lies before ``now`` (seconds since the epoch); without one, False."""
-    deadline = labels.get(DEADLINE, "")
-    if not deadline.isdecimal():
-        return False
-    return int(deadline) < (time.time() if now is None else now)
+def deadline_passed(labels: Mapping[str, str], *, later: float = 0.0) -> bool:
+    """Whether the deadline in ``labels`` has passed ``later`` seconds from now; without one, False.
+
+    By the wall clock only for what was made on another machine, or before this one started again.
+    """
+    if DEADLINE_SINCE_BOOT in labels and labels.get(BOOT) and labels[BOOT] == boot_id():
+        deadline, now = labels[DEADLINE_SINCE_BOOT], since_boot()
+    else:
+        deadline, now = labels.get(DEADLINE, ""), time.time()
+    return deadline.isdecimal() and int(deadline) < now + later
 
 
 def _is_running(pid: int, start: str) -> bool:
@@ -103,13 +112,6 @@ def _start_time(pid: int) -> str | None:
     """Field 22 (clock ticks since boot) of a process that runs, else None."""
     fields = _stat_fields(pid)
     return fields[19] if len(fields) > 19 and fields[0] not in "ZX" else None
-
-
-def _boot_id() -> str:
-    try:
-        return (_PROC / "sys/kernel/random/boot_id").read_text().strip()
-    except OSError:
-        return ""
 
 
 def _pid_namespace() -> str:

@@ -11,6 +11,8 @@ from collections.abc import Callable
 
 import pytest
 
+from pytest_swe.stopping import TOGETHER
+
 from .conftest import SHAPES, TOY, Project
 
 MANY = {f"s-{number}": "sleep:30" for number in range(6)}
@@ -84,6 +86,40 @@ def test_another_sigterm_does_not_interrupt_the_ending(project: Project) -> None
     assert project.left == []
 
 
+def test_ctrl_c_that_comes_twice_at_once_is_one(project: Project) -> None:
+    process = start(project, project.rows(MANY), "-n0")
+    wait_for(lambda: len(project.started) >= 1)
+    for _ in range(20):
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.01)
+    output, _ = process.communicate(timeout=20)
+    assert process.returncode == pytest.ExitCode.INTERRUPTED
+    assert "Traceback" not in output
+    assert "did not run: 6 (s-0" in output
+    assert project.left == []
+
+
+@pytest.mark.parametrize("shape", [("-n0",), ("-n2",)], ids=" ".join)
+def test_another_ctrl_c_ends_an_ending_that_takes_long(project: Project, shape: tuple[str, ...]) -> None:
+    slow = (
+        "\n\ndef pytest_sessionfinish(session):\n"
+        "    if not hasattr(session.config, 'workerinput'):\n"
+        "        (PLACE.parent / 'ending').touch()\n"
+        "        time.sleep(600)\n"
+    )
+    project.pytester.makeconftest(TOY.read_text() + slow)
+    process = start(project, project.rows(MANY), *shape)
+    wait_for(lambda: len(project.started) >= 1)
+    process.send_signal(signal.SIGINT)
+    wait_for((project.path / "ending").exists)
+    time.sleep(TOGETHER)  # sooner it would be the same Ctrl-C, told twice
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    assert process.returncode != 0
+    assert project.left == []
+    wait_for(lambda: not children_of(project))
+
+
 def test_nothing_of_a_run_stays_in_the_process(project: Project) -> None:
     script = (
         "import signal, threading, pytest\n"
@@ -105,6 +141,35 @@ def test_nothing_of_a_run_stays_in_the_process(project: Project) -> None:
     done = project.pytester.runpython(project.pytester.makepyfile(embedding=script))
     assert done.ret == 0
     assert len(list(project.path.glob("swe-results/*/rewards.jsonl"))) == 3
+
+
+def test_runs_of_one_id_leave_each_others_sandboxes_alone(project: Project) -> None:
+    first = start(project, project.rows({"s-1": "sleep:600"}, "long.jsonl"), "-n0", "--swe-run-id", "same")
+    try:
+        wait_for(lambda: len(project.left) == 1)
+        others = project.left
+        args = ("--swe-preds", "gold", "--swe-run-id", "same", "--swe-rewards", "other.jsonl", "-n2")
+        result = project.pytester.runpytest_subprocess(
+            str(project.rows({"k-1": "kill_worker"})), "--swe-provider", "toy", *args
+        )
+        assert result.ret == 10
+        assert project.left == others
+    finally:
+        first.terminate()
+        first.communicate(timeout=60)
+    assert project.left == []
+
+
+@pytest.mark.parametrize(("options", "left"), [((), 0), (("--swe-keep",), 1)])
+def test_what_a_killed_run_left_goes_with_its_next_part(project: Project, options: tuple[str, ...], left: int) -> None:
+    data = project.rows({"a-1": "resolved", "s-1": "sleep:600"})
+    process = start(project, data, "-n0", *options)
+    wait_for(lambda: "s-1" in project.started and len(project.rewards) == 1)
+    process.kill()
+    process.communicate(timeout=60)
+    assert len(project.left) == 1
+    project.run(data, "--swe-preds", "gold", "-n0", "--swe-resume", "-k", "a-1")
+    assert len(project.left) == left
 
 
 def test_reruns_leave_one_line_that_counts_them(project: Project) -> None:

@@ -12,6 +12,7 @@ from pytest_swe.errors import (
     OutOfMemory,
     SandboxError,
     SandboxLost,
+    SandboxRemoved,
     SandboxStartFailed,
 )
 from pytest_swe.sandbox import kubernetes_causes as causes
@@ -68,10 +69,10 @@ EVICTED = "The node was low on resource: {}. Container sandbox was using 1Gi."
     ("found", "events", "kind", "words"),
     [
         (None, [], SandboxLost, "removed"),
-        (None, [{"reason": "Preempted"}], SandboxLost, "higher priority"),
+        (None, [{"reason": "Preempted"}], SandboxRemoved, "higher priority"),
         (None, [{"reason": "Killing"}, {"reason": "TaintManagerEviction"}], SandboxLost, "did not answer"),
         (pod(RUNNING, reason="NodeLost"), [], SandboxLost, "did not answer"),
-        (pod(RUNNING, conditions=[DISRUPTED | {"reason": "PreemptionByScheduler"}]), [], SandboxLost, "priority"),
+        (pod(RUNNING, conditions=[DISRUPTED | {"reason": "PreemptionByScheduler"}]), [], SandboxRemoved, "priority"),
         (pod(RUNNING, conditions=[DISRUPTED | {"reason": "DeletionByPodGC"}]), [], SandboxLost, "node is gone"),
         (pod(phase="Failed", reason="Shutdown"), [], SandboxLost, "shut down"),
         (pod(phase="Failed", reason="DeadlineExceeded"), [], SandboxLost, "deadline"),

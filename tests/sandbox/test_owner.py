@@ -110,9 +110,20 @@ def test_a_process_name_with_brackets_and_spaces_is_read() -> None:
 
 
 def test_deadline() -> None:
-    labels = owner.owner_labels({}, seconds=60)
-    assert not owner.deadline_passed(labels)
-    assert not owner.deadline_passed(labels, now=time.time() + 59)
-    assert owner.deadline_passed(labels, now=time.time() + 62)
+    here = owner.owner_labels({}, seconds=60)
+    for labels in (here, {**here, owner.BOOT: "another"}):
+        assert not owner.deadline_passed(labels)
+        assert not owner.deadline_passed(labels, later=50)
+        assert owner.deadline_passed(labels, later=62)
     assert not owner.deadline_passed({})
     assert not owner.deadline_passed({owner.DEADLINE: "soon"})
+
+
+def test_a_wall_clock_that_is_stepped_moves_no_deadline_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    labels = owner.owner_labels({}, seconds=60)
+    real = time.time
+    for hours in (-24, 24):
+        with monkeypatch.context() as patch:
+            patch.setattr(time, "time", lambda step=hours * 3600: real() + step)
+            assert not owner.deadline_passed(labels)
+            assert owner.deadline_passed(labels, later=62)

@@ -10,7 +10,14 @@ from typing import ClassVar
 
 import pytest
 
-from pytest_swe.errors import Cancelled, EngineUnavailable, SandboxError, SandboxLost, SandboxStartFailed
+from pytest_swe.errors import (
+    Cancelled,
+    EngineUnavailable,
+    SandboxError,
+    SandboxLost,
+    SandboxRemoved,
+    SandboxStartFailed,
+)
 from pytest_swe.job import Job
 from pytest_swe.model import (
     ApplyLog,
@@ -82,6 +89,8 @@ class Bench:
         self.evaluated.append(play)
         if play == "lost":
             raise SandboxLost("it is gone")
+        if play == "removed":
+            raise SandboxRemoved("somebody took it")
         if play == "hang":
             self.reached.set()
             assert sandbox.gone.wait(LONG)
@@ -159,6 +168,8 @@ Judge = Callable[[Job], tuple[str, str]]
         (("unresolved",), ("unresolved", "tests_failed"), ["unresolved"]),
         (("lost", "resolved"), ("resolved", ""), ["lost", "resolved"]),
         (("lost",), ("unresolved", "sandbox_lost"), ["lost", "lost", "control"]),
+        (("removed",), ("error", "sandbox_removed"), ["removed"] * 3),
+        (("removed", "removed", "resolved"), ("resolved", ""), ["removed", "removed", "resolved"]),
         (("not_run",), ("unresolved", "suite_did_not_run"), ["not_run", "not_run", "control"]),
         (("bug",), ("error", "internal"), ["bug"]),
         (("times out",), ("unresolved", "tests_timed_out"), ["times out", "control"]),

@@ -7,12 +7,13 @@ import hashlib
 import json
 import os
 import secrets
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from pytest_swe.sandbox.boot import boot_id, since_boot
 from pytest_swe.sandbox.host.places import state_directory
+from pytest_swe.whole import write_whole
 
 #: Seconds between two looks for a free place to pull in.
 POLL = 0.2
@@ -64,23 +65,22 @@ class HostImages:
 
     def hold_off(self, registry: str, seconds: float) -> None:
         """Let nobody on this host ask ``registry`` for so long: it said so."""
-        self._write(self._file("hold-off", registry), {"until": time.time() + seconds})
+        self._write(self._file("hold-off", registry), {"boot": boot_id(), "until": since_boot() + seconds})
 
     def held_off(self, registry: str) -> float:
         """Seconds for which ``registry`` is still not to be asked."""
-        until = _read(self._file("hold-off", registry)).get("until", 0)
-        return max(0.0, float(until) - time.time()) if isinstance(until, (int, float)) else 0.0
+        return max(0.0, _moment(self._file("hold-off", registry), "until") - since_boot())
 
     def failed(self, image: str, message: str, hint: str) -> None:
         """Tell those who wait for ``image`` why it cannot be had."""
-        self._write(self._file("failed", image), {"at": time.time(), "message": message, "hint": hint})
+        told = {"boot": boot_id(), "at": since_boot(), "message": message, "hint": hint}
+        self._write(self._file("failed", image), told)
 
     def failure_since(self, image: str, moment: float) -> tuple[str, str] | None:
-        """Message and hint of another's failure with ``image`` after ``moment``."""
-        found = _read(self._file("failed", image))
-        at = found.get("at", 0)
-        if not isinstance(at, (int, float)) or at <= moment:
+        """Message and hint of another's failure with ``image`` after ``moment`` (seconds since boot)."""
+        if _moment(self._file("failed", image), "at") <= moment:
             return None
+        found = _read(self._file("failed", image))
         return str(found.get("message", "")), str(found.get("hint", ""))
 
     def record(self, record: Record) -> None:
@@ -117,9 +117,14 @@ class HostImages:
         return directory
 
     def _write(self, path: Path, data: object) -> None:
-        beside = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}")
-        beside.write_text(json.dumps(data), encoding="utf-8")
-        beside.replace(path)
+        write_whole(path, json.dumps(data))
+
+
+def _moment(path: Path, key: str) -> float:
+    """Seconds since this boot that a file tells; 0 for a file of another boot or machine, whose time is not ours."""
+    found = _read(path)
+    told = found.get(key) if found.get("boot") == boot_id() else None
+    return float(told) if isinstance(told, (int, float)) else 0.0
 
 
 def _read(path: Path) -> dict[str, object]:

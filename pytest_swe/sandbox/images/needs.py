@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
 from pytest_swe.sandbox.host.places import state_directory
 from pytest_swe.sandbox.owner import owner_is_dead, owner_labels
+from pytest_swe.whole import write_whole
 
 #: Seconds after which what a run said counts no more, in case its owner cannot be told from another process.
 SECONDS = 7 * 24 * 3600
@@ -40,10 +40,7 @@ class ImageNeeds:
         self._path.unlink(missing_ok=True)
 
     def _write(self) -> None:
-        beside = self._path.with_suffix(f".{os.getpid()}")
-        text = json.dumps({"owner": self._owner, "images": sorted(self._wanted)})
-        beside.write_text(text, encoding="utf-8")
-        beside.replace(self._path)
+        write_whole(self._path, json.dumps({"owner": self._owner, "images": sorted(self._wanted)}))
 
 
 def wanted_images(directory: Path | None = None) -> frozenset[str]:

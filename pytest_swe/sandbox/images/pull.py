@@ -12,6 +12,7 @@ from typing import Protocol, runtime_checkable
 import tenacity
 
 from pytest_swe.errors import DiskFull, ImageUnavailable
+from pytest_swe.sandbox.boot import since_boot
 from pytest_swe.sandbox.images.base import Held, ImageEngine, PullFailed
 from pytest_swe.sandbox.images.budget import ImageBudget
 from pytest_swe.sandbox.images.host import HostImages, Record
@@ -99,7 +100,7 @@ class Puller:
 
     def ready(self, image: str, platform: str | None = None) -> Ready:
         """The image, pulled if the engine has it not. Raises ImageUnavailable, DiskFull, EngineUnavailable."""
-        begin, moment = time.monotonic(), time.time()
+        begin, moment = time.monotonic(), since_boot()
         at, failure = self._failures.get(image, (0.0, None))
         if failure is not None and begin < at + REMEMBERED:
             raise ImageUnavailable(str(failure.args[0]), hint=failure.hint)

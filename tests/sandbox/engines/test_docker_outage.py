@@ -11,14 +11,13 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from daemons import PATIENCE, TINY, Daemon
 
 from pytest_swe.errors import EngineUnavailable, SandboxError
 from pytest_swe.model import SandboxSpec
 from pytest_swe.sandbox.base import Sandbox
 from pytest_swe.sandbox.docker import DockerProvider
 from pytest_swe.sandbox.docker_pool import LOOK_EVERY
-
-from .daemons import PATIENCE, TINY, Daemon
 
 pytestmark = pytest.mark.dockerd
 

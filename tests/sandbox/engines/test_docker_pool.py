@@ -9,13 +9,12 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from daemons import TINY, Daemon
 
 from pytest_swe.errors import EngineUnavailable, ImageUnavailable, UsageError
 from pytest_swe.model import SandboxSpec
 from pytest_swe.sandbox.base import Sandbox
 from pytest_swe.sandbox.docker import DockerProvider
-
-from .daemons import TINY, Daemon
 
 pytestmark = pytest.mark.dockerd
 

@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from daemons import PATIENCE, TINY, Daemon, free_port
 
 from pytest_swe.errors import EngineUnavailable
 from pytest_swe.model import SandboxSpec
@@ -28,8 +29,6 @@ from pytest_swe.testing.conformance.fixtures import at as at
 from pytest_swe.testing.conformance.fixtures import isolated as isolated
 from pytest_swe.testing.conformance.fixtures import sandbox as sandbox
 from pytest_swe.testing.conformance.timeouts import *  # noqa: F403
-
-from .daemons import PATIENCE, TINY, Daemon, free_port
 
 pytestmark = [pytest.mark.dockerd, pytest.mark.sshd]
 

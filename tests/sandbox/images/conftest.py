@@ -16,11 +16,10 @@ from typing import Any
 
 import docker
 import pytest
+from registries import Proxy, proxy, registry
 
 from pytest_swe.sandbox.docker import DockerProvider
 from pytest_swe.sandbox.images.pull import Puller, PullPolicy
-
-from .registries import Proxy, proxy, registry
 
 Publish = Callable[..., str]
 

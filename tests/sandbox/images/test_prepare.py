@@ -10,12 +10,12 @@ from pathlib import Path
 
 import docker
 import pytest
+from registries import Proxy
 
 from pytest_swe.__main__ import main
 from pytest_swe.preparation import Needs, Preparation, wanted_of
 
 from .conftest import MakeClient, Publish, inspected, layer, saved, shell_layer
-from .registries import Proxy
 
 pytestmark = [pytest.mark.docker, pytest.mark.registry, pytest.mark.busybox]
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import docker
 import pytest
+from registries import Proxy, Request, Trouble
 
 from pytest_swe.errors import ImageUnavailable
 from pytest_swe.model import SandboxSpec
@@ -22,7 +23,6 @@ from pytest_swe.sandbox.images.mirrors import Mirrors
 from pytest_swe.sandbox.images.reference import parse
 
 from .conftest import Client, MakeClient, Publish, inspected, layer, shell_layer
-from .registries import Proxy, Request, Trouble
 
 pytestmark = [pytest.mark.docker, pytest.mark.registry, pytest.mark.busybox]
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import docker
 import pytest
+from registries import Proxy
 
 from .conftest import Publish, shell_layer
-from .registries import Proxy
 from .test_budget import large
 from .test_prepare import Rows, rows
 

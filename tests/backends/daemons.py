@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import secrets
 import shutil
 import signal
@@ -85,11 +86,11 @@ class Daemon:
         finally:
             client.close()
 
-    def load(self, image: str = TINY) -> None:
-        """Make an image of busybox under this name."""
+    def load(self, image: str = TINY, programs: Sequence[str] = ()) -> None:
+        """Make an image of busybox, and of these programs of this host, under this name."""
         name, _, tag = image.rpartition(":")
         with self.client() as client:
-            client.import_image_from_data(_busybox(), repository=name, tag=tag)
+            client.import_image_from_data(busybox_image(programs), repository=name, tag=tag)
 
     def containers(self) -> int:
         with self.client() as client:
@@ -106,7 +107,8 @@ def free_port() -> int:
         return int(made.getsockname()[1])
 
 
-def _busybox() -> bytes:
+def busybox_image(programs: Sequence[str] = ()) -> bytes:
+    """The layer of an image: busybox, a work directory, and programs of this host with the libraries that they load."""
     program = shutil.which("busybox")
     assert program is not None, "busybox-static is missing"
     listed = subprocess.run([program, "--list"], capture_output=True, text=True, check=True).stdout.split()
@@ -117,7 +119,9 @@ def _busybox() -> bytes:
             folder.type, folder.mode = tarfile.DIRTYPE, mode
             tar.addfile(folder)
         tar.add(program, "bin/busybox")
-        for applet in set(listed) - {"busybox"}:
+        for path in _with_libraries(programs):
+            tar.add(os.path.realpath(path), path.lstrip("/"))
+        for applet in set(listed) - {"busybox", *programs}:
             link = tarfile.TarInfo(f"bin/{applet}")
             link.type, link.linkname = tarfile.SYMTYPE, "busybox"
             tar.addfile(link)
@@ -126,6 +130,17 @@ def _busybox() -> bytes:
         passwd.size = len(users)
         tar.addfile(passwd, io.BytesIO(users))
     return out.getvalue()
+
+
+def _with_libraries(programs: Sequence[str]) -> list[str]:
+    found: dict[str, None] = {}
+    for program in programs:
+        path = shutil.which(program)
+        assert path is not None, f"{program} is missing"
+        found[f"/bin/{program}"] = None
+        words = subprocess.run(["ldd", path], capture_output=True, text=True, check=True).stdout.split()
+        found |= dict.fromkeys(word for word in words if word.startswith("/"))
+    return list(found)
 
 
 def _run(*command: str) -> None:

@@ -62,6 +62,7 @@ class State:
     exit_code: int
     oom_killed: bool
     pid: int
+    removing: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +183,8 @@ class Engine:
             if refusal.status == 404:
                 return None
             raise
-        return State(found["Running"], found["ExitCode"], found["OOMKilled"], found["Pid"])
+        removing = found.get("Status") == "removing"
+        return State(found["Running"], found["ExitCode"], found["OOMKilled"], found["Pid"], removing)
 
     def last_words(self, container: str) -> str:
         """The last line that the container's first process printed; empty when the engine keeps none."""

@@ -262,7 +262,7 @@ class DockerSandbox:
                 raise EngineUnavailable(
                     f"the {self._engine.name} engine went away, and the sandbox with it"
                 ) from refusal
-            if state is None:
+            if state is None or (state.removing and not state.running):  # it is killed before it is gone
                 raise SandboxRemoved("the sandbox is gone: its container was removed") from refusal
             if state.running:
                 raise SandboxLost(f"the engine runs nothing in the sandbox any more: {refusal}") from refusal

@@ -15,6 +15,7 @@ from typing import Any
 
 import docker
 import pytest
+from registries import Proxy
 
 from pytest_swe.__main__ import main
 from pytest_swe.errors import ImageUnavailable
@@ -26,7 +27,6 @@ from pytest_swe.sandbox.images.pull import Puller, PullPolicy
 from pytest_swe.sandbox.images.reference import parse
 
 from .conftest import Publish, inspected, layer, saved, shell_layer
-from .registries import Proxy
 from .test_budget import large
 from .test_prepare import Rows, made_here, rows, task_repository
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import docker
 import pytest
+from registries import Proxy, proxy
 
 from pytest_swe.__main__ import main
 from pytest_swe.errors import ImageUnavailable
@@ -23,7 +24,6 @@ from pytest_swe.sandbox.images.reference import parse
 from pytest_swe.sandbox.podman import PodmanProvider
 
 from .conftest import Publish, inspected, layer, saved, shell_layer
-from .registries import Proxy, proxy
 from .test_budget import large
 from .test_prepare import Rows, own_state, rows, task_repository
 

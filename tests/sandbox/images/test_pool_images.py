@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from engines.daemons import TINY, Daemon  # type: ignore[import-not-found]  # by its path, which pytest adds
+from daemons import TINY, Daemon  # by its path, which pytest adds
+from registries import Proxy
 
 from pytest_swe.__main__ import main
 from pytest_swe.model import SandboxSpec
@@ -20,7 +21,6 @@ from pytest_swe.sandbox.docker import DockerProvider
 from pytest_swe.sandbox.images.pull import Puller, PullPolicy
 
 from .conftest import Publish, layer, shell_layer
-from .registries import Proxy
 from .test_budget import large
 from .test_prepare import Rows, own_state, rows, task_repository
 

@@ -78,9 +78,9 @@ def why_no_dockerd() -> str:
 
 
 def why_no_rootless() -> str:
-    from tests.sandbox.engines import users
+    import rootless_users
 
-    return users.why_no_rootless()
+    return rootless_users.why_no_rootless()
 
 
 def why_no_kubernetes() -> str:

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from daemons import TINY
+from rootless import RootlessDocker
 
 from pytest_swe.model import SandboxSpec
 from pytest_swe.sandbox.base import Sandbox
 from pytest_swe.sandbox.docker import DockerProvider
 from pytest_swe.testing.conformance import *  # noqa: F403
 from pytest_swe.testing.conformance.fixtures import KillFromOutside, shell
-
-from .daemons import TINY
-from .rootless import RootlessDocker
 
 pytestmark = pytest.mark.rootless
 
@@ -37,8 +36,8 @@ def provider(daemon: RootlessDocker) -> Iterator[DockerProvider]:
     made.close()
 
 
-@pytest.fixture(scope="module")
-def sandbox_spec() -> SandboxSpec:  # type: ignore[no-redef]
+@pytest.fixture(scope="module")  # type: ignore[no-redef]
+def sandbox_spec() -> SandboxSpec:
     return SandboxSpec(image=TINY, seconds=900)
 
 

@@ -17,9 +17,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import docker
-
-from .daemons import PATIENCE, TINY, tiny_root
-from .users import docker_script, ordinary_user
+from daemons import PATIENCE, TINY, busybox_image
+from rootless_users import docker_script, ordinary_user
 
 #: What engines of ours are called in their directory; short, for a socket's name has 107 bytes.
 SOCKET = "s"
@@ -85,7 +84,7 @@ class RootlessEngine:
         """Make `TINY`. Podman names what it imports ``latest``, whatever it was asked for."""
         name, _, tag = TINY.rpartition(":")
         with self.client() as client:
-            client.import_image_from_data(tiny_root(), repository=name, tag="latest")
+            client.import_image_from_data(busybox_image(), repository=name, tag="latest")
             client.tag(f"{name}:latest", name, tag)
 
     def _as_user(self, command: Sequence[str]) -> list[str]:

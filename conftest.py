@@ -77,6 +77,12 @@ def why_no_dockerd() -> str:
     return "" if os.geteuid() == 0 else "engines of the tests' own need root"
 
 
+def why_no_rootless() -> str:
+    import rootless_users
+
+    return rootless_users.why_no_rootless()
+
+
 def why_no_kubernetes() -> str:
     return "" if os.environ.get("PYTEST_SWE_KUBECONFIG") else "PYTEST_SWE_KUBECONFIG names no cluster (`make test-all`)"
 
@@ -119,6 +125,7 @@ def why_no_faketime() -> str:
 WHY_NOT: Mapping[str, Callable[[], str]] = {
     "docker": why_no_docker,
     "dockerd": why_no_dockerd,
+    "rootless": why_no_rootless,
     "sshd": why_no_sshd,
     "podman": why_no_podman,
     "apptainer": why_no_apptainer,

@@ -55,6 +55,9 @@ CANNOT_START = 126
 #: "cannot exec in a stopped container", "error executing setns process" and more came with 126.
 SUSPECT = (125, CANNOT_START, 127, 128, KILLED)
 
+#: Seconds for a small command in a sandbox that may be dying; on a crowded host the start of one takes several.
+LOOK_SECONDS = 20
+
 #: Prints the cgroup's counter of processes that the kernel killed for memory, by cgroup v2 or v1; it is mounted
 #: read-only. What root inside may put in place of this shell can harm nobody but itself.
 OOM_KILLS = "cat /sys/fs/cgroup/memory.events /sys/fs/cgroup/memory/memory.oom_control 2>/dev/null; :"
@@ -238,12 +241,12 @@ class DockerSandbox:
         The engine learns of a command's end before it learns of the first process's; so its word that the container
         runs counts only once a new command has run, or has had time to.
         """
-        deadline = time.monotonic() + 2
         with BoundedOutput() as said:
-            if self._as_root(OOM_KILLS, deadline, Demultiplexer(said, said).feed) == 0:
+            if self._as_root(OOM_KILLS, time.monotonic() + LOOK_SECONDS, Demultiplexer(said, said).feed) == 0:
                 found = re.search(rb"^oom_kill (\d+)", said.value(), re.MULTILINE)
                 self._oom_kills = int(found[1]) if found else 0
                 return False
+        deadline = time.monotonic() + 2
         while time.monotonic() < deadline:
             state = self._engine.state(self.id)
             if state is None or not state.running:

@@ -1,7 +1,7 @@
 """Limits of memory, processes and processors by control groups of the kernel, where this user may make some.
 
-A sandbox gets a group of its own below the group that this process is in: with cgroup v1 one for each controller, with
-v2 one for all. Its commands enter it before anything else. https://docs.kernel.org/admin-guide/cgroup-v2.html
+A sandbox gets a group of its own: with cgroup v1 one for each controller, below the group that this process is in; with
+v2 one for all, below a group without processes, so beside this process's. Its commands enter it before anything else. https://docs.kernel.org/admin-guide/cgroup-v2.html
 """
 
 from __future__ import annotations
@@ -90,7 +90,14 @@ def end(groups: Iterable[Path], name: str) -> None:
 
 def find() -> Cgroups:
     """The controllers that work here: each is tried."""
-    return Cgroups({controller: parent for controller, parent in _places() if _works(controller, parent)})
+    parents: dict[Controller, Path] = {}
+    for place in _unified():
+        working = {controller: place for controller in _enabled(place) if _works(controller, place)}
+        if len(working) > len(parents):
+            parents = working
+        if len(parents) == len(CONTROLLERS):
+            break
+    return Cgroups({**parents, **{each: place for each, place in _separate() if _works(each, place)}})
 
 
 def _wanted(spec: SandboxSpec) -> dict[Controller, int]:
@@ -143,17 +150,26 @@ def _works(controller: Controller, parent: Path) -> bool:
         end([group], name)
 
 
-def _places() -> Iterator[tuple[Controller, Path]]:
-    """Where this process stands in the hierarchy of each controller."""
+def _separate() -> Iterator[tuple[Controller, Path]]:
+    """Where this process stands in the hierarchy of each controller of v1."""
     own = dict(_memberships())
     for mounted, kind, root, options in _mounts():
         for controller in CONTROLLERS:
             if kind == "cgroup" and controller in options and controller in own:
                 yield controller, _below(mounted, root, own[controller])
+
+
+def _unified() -> Iterator[Path]:
+    """With v2, where this process stands, and the groups above: one that holds processes cannot limit groups below it.
+
+    https://docs.kernel.org/admin-guide/cgroup-v2.html#no-internal-process-constraint
+    """
+    own = dict(_memberships())
+    for mounted, kind, root, _ in _mounts():
         if kind == "cgroup2" and "" in own:
             place = _below(mounted, root, own[""])
-            for controller in _enabled(place):
-                yield controller, place
+            yield place
+            yield from (above for above in place.parents if above.is_relative_to(mounted))
 
 
 def _enabled(place: Path) -> Iterator[Controller]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -108,3 +110,29 @@ def test_a_spec_that_no_group_can_hold_leaves_nothing(
     with pytest.raises(SandboxStartFailed):
         acquire(provider, memory_mb=64, pids=2**40)
     assert list((tmp_path / "state" / "local").iterdir()) == []
+
+
+#: Enters the group that it is given, and prints where it would make groups of cgroup v2.
+SEEN_FROM = """
+import sys
+from pathlib import Path
+from pytest_swe.sandbox.host import cgroups
+(Path(sys.argv[1]) / "cgroup.procs").write_text("0")
+print(*cgroups._unified(), sep="\\n")
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root makes groups at the top")
+def test_groups_of_v2_may_stand_above_the_own_one() -> None:
+    """The own one holds this process, so nothing below it can be limited: those above are tried, up to the top."""
+    top = [*cgroups._unified()][-1]
+    outer = top / f"pytest-swe.test-{os.getpid()}"
+    inner = outer / "inner"
+    inner.mkdir(parents=True)
+    try:
+        command = [sys.executable, "-c", SEEN_FROM, str(inner)]
+        seen = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    finally:
+        inner.rmdir()
+        outer.rmdir()
+    assert seen == [str(inner), str(outer), str(top)]

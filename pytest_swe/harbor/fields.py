@@ -86,6 +86,8 @@ def source_path(value: object) -> str:
     """A path in a container, without ``..``."""
     if not isinstance(value, str) or not value.strip() or "\0" in value or ".." in value.split("/"):
         raise ValueError(f"expected a path in the container without '..', got {str(value)[:80]!r}")
+    if not value.strip("/."):
+        raise ValueError(f"expected a file or directory, got {value!r}, which is everything")
     return value
 
 

@@ -113,13 +113,13 @@ def _network(*given: NetworkTable) -> NetworkPolicy:
     return NetworkPolicy(mode or "public", said.allowed_hosts or ())
 
 
-def tests_of(files: Mapping[str, TaskFile], step: StepSettings) -> dict[str, str]:
+def verifier_files(files: Mapping[str, TaskFile], step: StepSettings) -> dict[str, str]:
     """What stands in ``/tests`` for a step: the task's, with the step's laid over. Path there -> path in the task."""
     own = below(files, f"{step.place}tests") if step.name else {}
     return {**below(files, "tests"), **own}
 
 
-def solution_of(files: Mapping[str, TaskFile], step: StepSettings) -> dict[str, str]:
+def solution_files(files: Mapping[str, TaskFile], step: StepSettings) -> dict[str, str]:
     """What stands in ``/solution``: the step's, or the task's where the step has no such directory at all.
 
     Without ``solve.sh`` in it there is no reference solution.
@@ -128,7 +128,7 @@ def solution_of(files: Mapping[str, TaskFile], step: StepSettings) -> dict[str, 
     return own or below(files, "solution")
 
 
-def workdir_of(files: Mapping[str, TaskFile], step: StepSettings) -> dict[str, str]:
+def workdir_files(files: Mapping[str, TaskFile], step: StepSettings) -> dict[str, str]:
     """What is laid into the work directory before a step's agent; empty in a task without steps."""
     return below(files, f"{step.place}workdir") if step.name else {}
 

@@ -13,10 +13,11 @@ from functools import cached_property
 from pathlib import Path
 
 from pytest_swe.errors import RowInvalid
+from pytest_swe.harbor.artifacts import overwritten
 from pytest_swe.harbor.files import CONFIG, INSTRUCTION, TRAJECTORY, TaskFile, below, digest_of, files_of, text_of
 from pytest_swe.harbor.parse import parse
 from pytest_swe.harbor.schema import TaskConfig
-from pytest_swe.harbor.steps import StepSettings, solution_of, steps_of, tests_of, workdir_of
+from pytest_swe.harbor.steps import StepSettings, solution_files, steps_of, verifier_files, workdir_files
 from pytest_swe.harbor.verifiers import brings_its_own, entry_point
 
 DOCKERFILE = "environment/Dockerfile"
@@ -86,15 +87,15 @@ class HarborTask:
 
     def tests(self, step: TaskStep) -> dict[str, str]:
         """What stands in ``/tests``: path there -> path in the task."""
-        return tests_of(self.files, step.settings)
+        return verifier_files(self.files, step.settings)
 
     def solution(self, step: TaskStep) -> dict[str, str]:
         """What stands in ``/solution`` for the reference solution: path there -> path in the task."""
-        return solution_of(self.files, step.settings)
+        return solution_files(self.files, step.settings)
 
     def workdir(self, step: TaskStep) -> dict[str, str]:
         """What is laid into the work directory before the step: path there -> path in the task."""
-        return workdir_of(self.files, step.settings)
+        return workdir_files(self.files, step.settings)
 
     def read(self, path: str) -> bytes:
         """The bytes of one file of `files`. Raises RowInvalid when it is gone or no longer as it was listed."""
@@ -115,6 +116,11 @@ def load_task(directory: Path) -> HarborTask:
     config, warnings = parse(text_of(root / CONFIG), root / CONFIG)
     files = files_of(root)
     steps = tuple(_step(root, settings, files) for settings in steps_of(config))
+    warnings += tuple(
+        f"{step.settings.place}artifacts: several go to {place}, the last one is kept"
+        for step in steps
+        for place in overwritten(step.settings.artifacts)
+    )
     task = HarborTask(root=root, config=config, steps=steps, files=files, warnings=warnings)
     _refuse_without_environment(task)
     for step in steps:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pytest_swe.model import JSON
@@ -57,6 +57,7 @@ class TrialRecord:
     task: str
     trial: str
     id: str = ""
+    uri: str = ""
     task_path: str = ""
     checksum: str = ""
     source: str = ""
@@ -88,6 +89,7 @@ def trial_json(record: TrialRecord) -> dict[str, JSON]:
         "id": record.id,
         "task_name": record.task,
         "trial_name": record.trial,
+        "trial_uri": record.uri,
         "task_id": {"path": record.task_path},
         "source": record.source or None,
         "task_checksum": record.checksum,
@@ -97,7 +99,7 @@ def trial_json(record: TrialRecord) -> dict[str, JSON]:
             "version": record.agent_version or "unknown",
             "model_info": {"name": record.model, "provider": None} if record.model else None,
         },
-        "agent_result": _usage_json(record.usage),
+        "agent_result": _usage_json(record.usage) if record.usage or not record.steps else None,
         "verifier_result": _rewards_json(record.rewards),
         "verifier_environment_mode": None if record.steps else record.verifier_mode or None,
         "exception_info": _raised_json(record.raised),
@@ -126,7 +128,7 @@ def write_trial(job: Path, record: TrialRecord) -> Path:
     if record.raised is not None:
         text = record.raised.traceback or f"{record.raised.name}: {record.raised.message}\n"
         (place / "exception.txt").write_text(text, encoding="utf-8", errors="backslashreplace")
-    write_json(place / "result.json", trial_json(record))
+    write_json(place / "result.json", trial_json(replace(record, uri=place.resolve().as_uri())))
     return place
 
 
@@ -148,6 +150,7 @@ def read_trial(path: Path) -> TrialRecord:
         task=_text(document, "task_name"),
         trial=_text(document, "trial_name"),
         id=_text(document, "id"),
+        uri=_text(document, "trial_uri"),
         task_path=_text(table_of(document, "task_id"), "path"),
         checksum=_text(document, "task_checksum"),
         source=_text(document, "source"),

@@ -21,7 +21,6 @@ LEVELS = 6
 MAX_DIRECTORIES = 10_000
 #: In a directory that is named on pytest's command line: it holds tests of the user's own, not a data set.
 _OF_A_PROJECT = (
-    "conftest.py",
     "test_*.py",
     "*_test.py",
     "pyproject.toml",
@@ -117,7 +116,7 @@ def _refuse_projects(names: list[str]) -> None:
 def _tasks(root: Path, look: Callable[[list[str]], None] = _anything) -> Iterator[Path]:
     """Level by level, so that what stands high is seen first. ``look`` sees the names in what is no task."""
     places, seen = [root], 0
-    for _ in range(LEVELS + 1):
+    for _ in range(LEVELS):
         below: list[Path] = []
         for place in places:
             seen += 1

@@ -79,6 +79,13 @@ def row_of(task: HarborTask, instance_id: str) -> Row:
     }
 
 
+def warnings_of(row: Row) -> tuple[str, ...]:
+    """What nobody reads in the task of a row; empty for any other row."""
+    task = row.get(COLUMN)
+    warnings = task.get("warnings") if isinstance(task, Mapping) else None
+    return tuple(map(str, warnings)) if isinstance(warnings, list) else ()
+
+
 def stamp_of_tasks(root: Path) -> str:
     """What tells one content of a tree of tasks from another without reading it. Raises OSError, RowInvalid."""
     seen = hashlib.blake2b(digest_size=16)

@@ -99,7 +99,7 @@ def trial_json(record: TrialRecord) -> dict[str, JSON]:
             "version": record.agent_version or "unknown",
             "model_info": {"name": record.model, "provider": None} if record.model else None,
         },
-        "agent_result": _usage_json(record.usage) if record.usage or not record.steps else None,
+        "agent_result": _agent_json(record.usage, record.spans),
         "verifier_result": _rewards_json(record.rewards),
         "verifier_environment_mode": None if record.steps else record.verifier_mode or None,
         "exception_info": _raised_json(record.raised),
@@ -228,7 +228,10 @@ def _spans(document: Mapping[str, object]) -> dict[str, Span]:
     return {phase: span_of(table_of(document, phase)) for phase in PHASES if table_of(document, phase)}
 
 
-def _usage_json(usage: Mapping[str, float]) -> dict[str, JSON]:
+def _agent_json(usage: Mapping[str, float], spans: Mapping[str, Span]) -> JSON:
+    """What an agent used; nothing where none ran."""
+    if not usage and "agent_execution" not in spans:
+        return None
     nothing: dict[str, JSON] = {"model_usage": None, "rollout_details": None, "metadata": None}
     return {**{name: usage.get(name) for name in _TOKENS}, **nothing}
 
@@ -255,7 +258,7 @@ def _span_json(span: Span | None) -> JSON:
 def _step_json(step: StepRecord) -> JSON:
     return {
         "step_name": step.name,
-        "agent_result": _usage_json(step.usage),
+        "agent_result": _agent_json(step.usage, step.spans),
         "verifier_result": _rewards_json(step.rewards),
         "exception_info": _raised_json(step.raised),
         **{phase: _span_json(step.spans.get(phase)) for phase in ("agent_execution", "verifier")},

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from pytest_swe.dataset.check import check
 from pytest_swe.dataset.source import looks_like_dataset, open_dataset
 from pytest_swe.dataset.wrapped import RESERVED
 from pytest_swe.errors import RowInvalid, Unsupported, UsageError
@@ -275,3 +276,13 @@ def test_a_task_is_not_judged_by_a_patch(tmp_path: Path) -> None:
     ):
         with pytest.raises(Unsupported, match=r"an agent works in it \(name an agent: --swe-agent oracle"):
             call()
+
+
+def test_the_preflight_tells_what_is_wrong_with_each_task(tmp_path: Path) -> None:
+    task(tmp_path / "a", {"task.toml": "[agent]\ntimeout = 3\n"})
+    task(tmp_path / "b", {"tests/test.sh": None})
+    task(tmp_path / "c", {"task.toml": "[environment]\ngpus = 1\n"})
+    task(tmp_path / "d")
+    findings = check(open_dataset(str(tmp_path)), None, harness_for)
+    assert [(found.level, found.instance_id) for found in findings] == [("warning", "a"), ("error", "b"), ("error", "c")]
+    assert findings[0].text.endswith("/a: a: task.toml: agent.timeout is not read: did you mean timeout_sec?")

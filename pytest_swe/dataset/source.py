@@ -171,7 +171,7 @@ def _built(path: Path) -> index.Index:
 def _unknown(path: Path, plain: Path) -> UsageError:
     if not plain.is_file():
         trees = "a task repository (sweb.yaml and tasks/) nor Harbor tasks (task.toml in it or below)"
-        return UsageError(f"{path}: neither a file nor a directory with {trees}")
+        return UsageError(f"{path}: neither a file nor {trees}")
     formats = "JSON lines, JSON or parquet, plain or compressed with gzip or zstd"
     message, hint = NO_DATA.get(kind_of(plain), (f"not a data set: expected {formats}", ""))
     return UsageError(f"{path}: {message}", hint=hint)

@@ -284,5 +284,6 @@ def test_the_preflight_tells_what_is_wrong_with_each_task(tmp_path: Path) -> Non
     task(tmp_path / "c", {"task.toml": "[environment]\ngpus = 1\n"})
     task(tmp_path / "d")
     findings = check(open_dataset(str(tmp_path)), None, harness_for)
-    assert [(found.level, found.instance_id) for found in findings] == [("warning", "a"), ("error", "b"), ("error", "c")]
+    levels = [(found.level, found.instance_id) for found in findings]
+    assert levels == [("warning", "a"), ("error", "b"), ("error", "c")]
     assert findings[0].text.endswith("/a: a: task.toml: agent.timeout is not read: did you mean timeout_sec?")

@@ -113,8 +113,8 @@ def load_task(directory: Path) -> HarborTask:
     root = directory.resolve()
     if not (root / CONFIG).is_file():
         raise RowInvalid(f"no {CONFIG} in it: not a Harbor task", path=directory)
+    files = files_of(root)  # first: it refuses links that lead out
     config, warnings = parse(text_of(root / CONFIG), root / CONFIG)
-    files = files_of(root)
     steps = tuple(_step(root, settings, files) for settings in steps_of(config))
     warnings += tuple(
         f"{step.settings.place}artifacts: several go to {place}, the last one is kept"

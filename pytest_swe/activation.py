@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -14,6 +15,9 @@ from pytest_swe.collection import REPO_FILE, TASK_FILE, CollectionPlugin, file_o
 from pytest_swe.dataset.cache import writable
 from pytest_swe.dataset.source import dataset_path, looks_like_dataset
 from pytest_swe.errors import SweError
+from pytest_swe.harbor.tree import DATASET as HARBOR_DATASET
+from pytest_swe.harbor.tree import LEVELS, ids_of, task_named
+from pytest_swe.harbor.tree import TASK as HARBOR_TASK
 from pytest_swe.item_reports import ItemReportsPlugin
 from pytest_swe.model import Candidate
 from pytest_swe.policy import Policy
@@ -49,6 +53,18 @@ def find_datasets(
     return tuple(dict.fromkeys(files)), extra
 
 
+def task_in(argument: str) -> str:
+    """``DIRECTORY::id`` of a tree of Harbor tasks as the directory of that task: pytest takes no ids of a directory."""
+    directory, _, name = argument.partition("::")
+    if not name or not os.path.isdir(directory):
+        return argument
+    found = task_named(Path(directory), name)
+    if found is None:
+        near = difflib.get_close_matches(name, ids_of(Path(directory)), 1)
+        raise pytest.UsageError(f"{argument}: no such task" + (f"; nearest: {near[0]}" if near else ""))
+    return str(found)
+
+
 def _file_of(path: Path) -> Path:
     """The file that stands for a data set; a directory is refused when pytest would run something of it."""
     file = file_of(path)
@@ -61,9 +77,20 @@ def _file_of(path: Path) -> Path:
 
 def _directories_of(file: Path) -> Sequence[Path]:
     """Directories that belong to a data set and that pytest would look into: of a task also its repository's."""
+    if file.is_dir():
+        return _with_parents(file)
+    if file.name in (HARBOR_TASK, HARBOR_DATASET):
+        return _with_parents(file.parent)
     if file.name == REPO_FILE:
         return (file.parent,)
     return tuple(file.parents)[:3] if file.name == TASK_FILE else ()
+
+
+def _with_parents(directory: Path) -> Sequence[Path]:
+    """A directory of Harbor tasks, and those around it up to the ``dataset.toml`` that it belongs to."""
+    around = tuple(directory.parents)[:LEVELS]
+    last = next((number for number, place in enumerate(around, 1) if (place / HARBOR_DATASET).is_file()), 0)
+    return (directory, *around[:last])
 
 
 def activate(config: pytest.Config, datasets: Sequence[Path]) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from pytest_swe.errors import SweError
+from pytest_swe.harbor.tree import is_task
 from pytest_swe.item import SweItem
 from pytest_swe.run import RUN
 
@@ -51,7 +52,7 @@ def dataset_file(parent: pytest.Collector, path: Path) -> DatasetFile:
 
 
 class TaskRepository(pytest.Directory):
-    """A task repository, or one task of it: collected from the file that stands for it, nothing below is looked at."""
+    """A task repository or one task of it, or Harbor tasks: one data set below it, nothing else is looked at."""
 
     def collect(self) -> Iterable[pytest.Item | pytest.Collector]:
         yield dataset_file(self, file_of(self.path))
@@ -63,16 +64,20 @@ def is_task_repository(path: Path) -> bool:
 
 
 def file_of(path: Path) -> Path:
-    """The file that stands for a data set in node ids: of a directory its ``sweb.yaml`` or ``task.yaml``."""
-    if not path.is_dir():
-        return path.resolve()
-    return (path / (REPO_FILE if is_task_repository(path) else TASK_FILE)).resolve()
+    """What stands for a data set in node ids: ``sweb.yaml`` or ``task.yaml``, or (Harbor's tasks) the directory."""
+    if path.is_dir():
+        if is_task_repository(path):
+            path = path / REPO_FILE
+        elif (path / TASK_FILE).is_file():
+            path = path / TASK_FILE
+    return path.resolve()
 
 
 def host_code_in(root: Path) -> Path | None:
     """The first file in a data set's root that pytest would run or obey, or None.
 
-    pytest imports ``conftest.py`` and ``test*/conftest.py`` of every directory that it is given.
+    pytest imports ``conftest.py`` and ``test*/conftest.py`` of every directory that it is given. A Harbor task is given
+    by its ``task.toml`` (`pytest_swe.plugin`), so that its ``tests/`` are not looked at.
     """
     for name in HOST_CODE:
         if (root / name).exists():
@@ -80,7 +85,7 @@ def host_code_in(root: Path) -> Path | None:
     project = root / "pyproject.toml"
     if project.is_file() and b"tool.pytest" in project.read_bytes():
         return project
-    return next(iter(sorted(root.glob("test*/conftest.py"))), None)
+    return None if is_task(root) else next(iter(sorted(root.glob("test*/conftest.py"))), None)
 
 
 class CollectionPlugin:

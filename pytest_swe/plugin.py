@@ -42,14 +42,18 @@ def pytest_load_initial_conftests(early_config: pytest.Config, args: list[str]) 
     candidates = [arg for arg in positional if _may_be_dataset(Path(arg.split("::")[0]))]
     if not named and not candidates:
         return
-    from pytest_swe.activation import find_datasets
+    from pytest_swe.activation import find_datasets, task_in
 
+    if tasks := {arg: task_in(arg) for arg in candidates}:
+        args[:] = [tasks.get(arg, arg) for arg in args]
+        positional = [tasks.get(arg, arg) for arg in positional]
+        candidates = list(tasks.values())
     found, extra = find_datasets(named, candidates, known.swe_split)
     early_config.stash[DATASETS] = found
     added = [path for path in extra if path not in positional]
     args.extend(added)
     # Also here, so that the conftest files that lead to a data set come first, beside those of the user's own project.
-    known.file_or_dir = [*(positional or [os.curdir]), *added]
+    known.file_or_dir = [_anchor(path) for path in [*(positional or [os.curdir]), *added]]
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -81,11 +85,30 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
         and collection_path / "sweb.yaml" not in config.stash.get(DATASETS, ())
     ):
         return True
+    if (collection_path / "task.toml").is_file() and collection_path not in config.stash.get(DATASETS, ()):
+        from pytest_swe.harbor.tree import looks_like_task
+
+        return looks_like_task(collection_path) or None
     return None
 
 
 def _may_be_dataset(path: Path) -> bool:
-    return path.name.endswith(SUFFIXES) or (path / "sweb.yaml").is_file() or (path / "task.yaml").is_file()
+    if path.name.endswith(SUFFIXES) or (path / "sweb.yaml").is_file() or (path / "task.yaml").is_file():
+        return True
+    if not path.is_dir() and path.suffix != ".toml":
+        return False
+    from pytest_swe.harbor.tree import is_meant
+
+    return is_meant(path)
+
+
+def _anchor(argument: str) -> str:
+    """From where pytest looks for conftest files: in a directory it also imports ``test*/conftest.py``.
+
+    Of a Harbor task that is the verifier's, and hostile; beside a file pytest looks in no directory below.
+    """
+    file = Path(argument) / "task.toml"
+    return str(file) if file.is_file() else argument
 
 
 __all__: Sequence[str] = ()

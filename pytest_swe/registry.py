@@ -60,11 +60,13 @@ HARNESSES: Mapping[str, Entry] = {
     "swe-bench-live": Entry("pytest_swe.harness.swe_bench_live", "SweBenchLiveHarness"),
     "swe-gym": Entry("pytest_swe.harness.swe_gym", "SweGymHarness"),
     "swe-smith": Entry("pytest_swe.harness.swe_smith", "SweSmithHarness"),
+    "harbor": Entry("pytest_swe.harness.harbor", "HarborHarness"),
 }
 
 #: In the order they are asked whether they recognise a path.
 READERS: Mapping[str, Entry] = {
     "task-repo": Entry("pytest_swe.dataset.task_repo", "TaskRepoReader"),
+    "harbor-tasks": Entry("pytest_swe.dataset.harbor_tasks", "HarborTasksReader"),
     "parquet": Entry("pytest_swe.dataset.parquet", "ParquetReader", "parquet"),
     "jsonl": Entry("pytest_swe.dataset.jsonl", "JsonlReader"),
     "json": Entry("pytest_swe.dataset.json_file", "JsonReader"),

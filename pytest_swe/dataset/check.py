@@ -9,10 +9,11 @@ from typing import Literal
 from pytest_swe.dataset.base import RowRef
 from pytest_swe.dataset.check_patch import paths_of, remarks_on
 from pytest_swe.dataset.check_tests import remarks_on_tests
+from pytest_swe.dataset.harbor_tasks import COLUMN, warnings_of
 from pytest_swe.dataset.predictions import PredictionRef, Predictions, match
 from pytest_swe.dataset.source import Dataset
 from pytest_swe.encoding import patch_bytes
-from pytest_swe.errors import RowInvalid
+from pytest_swe.errors import RowInvalid, Unsupported
 from pytest_swe.harness.base import Harness
 from pytest_swe.model import Row
 
@@ -72,17 +73,22 @@ def _row_findings(
         row = dataset.load(ref)
         harness = harness_of(row)
         instance = harness.instance(row, origin)
-        gold = harness.gold(instance)
+        gold = b"" if COLUMN in row else harness.gold(instance)  # a Harbor task has no patch
     except RowInvalid as error:
         yield found("error", error.field, str(error.args[0]))
         return
+    except Unsupported as error:
+        yield found("error", "", str(error))
+        return
+    for warning in warnings_of(row):
+        yield found("warning", "", warning)
     if ref.instance_id != ref.instance_id.strip():
         yield found("warning", "instance_id", f"{ref.instance_id!r} has blanks around it")
     for level, field, message in remarks_on_tests(row):
         yield found(level, field, message)
     test_patch = row.get("test_patch")
     tested[ref.instance_id] = paths_of(patch_bytes(test_patch)) if isinstance(test_patch, str) else frozenset()
-    for level, message in remarks_on(gold, tested[ref.instance_id]):
+    for level, message in remarks_on(gold, tested[ref.instance_id]) if gold else ():
         if level != "info":
             yield found("warning", "patch", message)
 

@@ -17,6 +17,7 @@ from typing import BinaryIO, cast
 from pytest_swe.dataset.decode import BOM, loads
 from pytest_swe.dataset.sniff import MAX_LINE, kind_of, kind_of_stream, task_repo_root
 from pytest_swe.dataset.wrapped import unwrapped
+from pytest_swe.harbor.tree import is_meant
 
 #: What is read of an indented document at first, to see its first row; then `MAX_LINE`.
 _LOOK = 256 * 1024
@@ -26,12 +27,12 @@ _DECODER = json.JSONDecoder(strict=False)
 
 
 def looks_like_dataset(path: Path) -> bool:
-    """Whether ``path`` is a task repository (or part of one), or a file whose first row names an instance.
+    """Whether ``path`` is a task repository (or part of one), holds Harbor tasks, or its first row names an instance.
 
     Never raises. A parquet or zstd file whose library is missing counts by its suffix: opening it says what to install.
     """
     try:
-        if task_repo_root(path) is not None:
+        if task_repo_root(path) is not None or is_meant(path):
             return True
         return path.is_file() and _has_rows(path)
     except (OSError, EOFError, ValueError, zlib.error, RecursionError):

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import BinaryIO, Literal
 
 from pytest_swe.dataset.decode import BOM, loads
+from pytest_swe.harbor.tree import harbor_root
 
-Kind = Literal["jsonl", "json", "parquet", "gzip", "zstd", "task-repo", "utf-16", "git-lfs", "unknown"]
+Kind = Literal["jsonl", "json", "parquet", "gzip", "zstd", "task-repo", "harbor-tasks", "utf-16", "git-lfs", "unknown"]
 
 #: A first line longer than this is not looked at; the longest of SWE-bench is under 2 MiB.
 MAX_LINE = 64 * 1024 * 1024
@@ -36,6 +37,8 @@ def kind_of(path: Path) -> Kind:
     """What ``path`` holds. Raises OSError when it cannot be read; a pipe or a device is ``unknown``."""
     if task_repo_root(path) is not None:
         return "task-repo"
+    if harbor_root(path) is not None:
+        return "harbor-tasks"
     if not stat.S_ISREG(os.stat(path).st_mode):
         return "unknown"
     with open(path, "rb") as file:
@@ -87,3 +90,8 @@ def task_repo_root(path: Path) -> Path | None:
     elif path.parent.name == "tasks" and (path / "task.yaml").is_file():
         root = path.parent.parent
     return root if (root / "sweb.yaml").is_file() and (root / "tasks").is_dir() else None
+
+
+def tree_root(path: Path) -> Path | None:
+    """The root of a data set that is a tree of directories, when ``path`` names one. Raises OSError."""
+    return task_repo_root(path) or harbor_root(path)

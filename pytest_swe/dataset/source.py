@@ -15,17 +15,20 @@ from pytest_swe.dataset import cache, index
 from pytest_swe.dataset.base import DatasetReader, RowRef
 from pytest_swe.dataset.compressed import uncompressed
 from pytest_swe.dataset.glance import looks_like_dataset
+from pytest_swe.dataset.harbor_tasks import stamp_of_tasks
 from pytest_swe.dataset.hub import ALIASES, fetched, hub_name
 from pytest_swe.dataset.ids import stem_of
 from pytest_swe.dataset.memory import MemoryReader
 from pytest_swe.dataset.rows import with_unique_ids
-from pytest_swe.dataset.sniff import NO_DATA, kind_of, task_repo_root
+from pytest_swe.dataset.sniff import NO_DATA, kind_of, task_repo_root, tree_root
 from pytest_swe.dataset.task_repo import stamp_of_tree
 from pytest_swe.errors import RowInvalid, UsageError
 from pytest_swe.model import Origin, Row
 
 __all__ = ["Dataset", "dataset_of_rows", "dataset_path", "looks_like_dataset", "open_dataset"]
 
+#: Files that name the whole of a tree.
+_STAND_FOR_ALL = ("sweb.yaml", "dataset.toml", "task.toml")
 _ONLY_IN_ROWS = frozenset({"repo", "base_commit", "patch", "test_patch"})
 
 
@@ -90,9 +93,10 @@ def open_dataset(name_or_path: str, *, split: str | None = None) -> Dataset:
     inside a task repository (``tasks/<id>``) is that task alone. Raises UsageError when nothing can be read.
     """
     path = dataset_path(name_or_path, split=split)
-    root = task_repo_root(path)
+    root: Path | None = None
     try:
-        key = stamp_of_tree(root) if root else cache.Stamp.of(path).key
+        root = tree_root(path)
+        key = _stamp_of(root) if root else cache.Stamp.of(path).key
         # Another version may know other families.
         key = f"{key} {' '.join(registry.harnesses())}"
         found = index.cached(str(root or path), key, lambda: _built(root or path))
@@ -148,6 +152,10 @@ def _near(path: Path) -> list[str]:
         return []
 
 
+def _stamp_of(root: Path) -> str:
+    return stamp_of_tree(root) if task_repo_root(root) else stamp_of_tasks(root)
+
+
 def _built(path: Path) -> index.Index:
     plain = uncompressed(path)
     reader = next((reader for reader in registry.readers() if reader.recognises(plain)), None)
@@ -162,7 +170,8 @@ def _built(path: Path) -> index.Index:
 
 def _unknown(path: Path, plain: Path) -> UsageError:
     if not plain.is_file():
-        return UsageError(f"{path}: neither a file nor a task repository (a directory with sweb.yaml and tasks/)")
+        trees = "a task repository (sweb.yaml and tasks/) nor Harbor tasks (task.toml in it or below)"
+        return UsageError(f"{path}: neither a file nor {trees}")
     formats = "JSON lines, JSON or parquet, plain or compressed with gzip or zstd"
     message, hint = NO_DATA.get(kind_of(plain), (f"not a data set: expected {formats}", ""))
     return UsageError(f"{path}: {message}", hint=hint)
@@ -174,7 +183,7 @@ def _digest(refs: Iterable[RowRef]) -> str:
 
 def _chosen(refs: tuple[RowRef, ...], path: Path, root: Path | None, split: str | None) -> tuple[RowRef, ...]:
     """The rows that are meant: one task by its directory, those of a split, or all that are published."""
-    if root is not None and path not in (root, root / "sweb.yaml"):
+    if root is not None and path not in (root, *(root / name for name in _STAND_FOR_ALL)):
         return tuple(ref for ref in refs if ref.data == str(path))
     if split is None:
         return tuple(ref for ref in refs if ref.published)

@@ -1,0 +1,132 @@
+"""Harbor tasks named on the command line: items, their node ids, and that nothing of a task runs on the host."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from .conftest import SHAPES, TOY, Project
+
+FILES = {
+    "task.toml": "",
+    "instruction.md": "Do it.\n",
+    "environment/Dockerfile": "FROM scratch\n",
+    "tests/test.sh": "echo 1 > /logs/verifier/reward.txt\n",
+}
+
+
+def task(project: Project, place: str) -> Path:
+    """A task whose tests leave a mark when they run on the host: files that pytest likes to import."""
+    directory = project.path / place
+    mark = f"open({str(project.path / 'ran')!r}, 'w').close()\n"
+    hostile = {f"{below}/{name}": mark for below in ("tests", "tests/deep", "solution") for name in HOSTILE}
+    for name, text in {**FILES, **hostile}.items():
+        (directory / name).parent.mkdir(parents=True, exist_ok=True)
+        (directory / name).write_text(text)
+    return directory
+
+
+HOSTILE = ("conftest.py", "test_hidden.py", "__init__.py")
+
+
+@pytest.fixture(autouse=True)
+def _families_as_usual(project: Project) -> None:
+    """The toy's sandboxes, but not its family: that takes any row."""
+    project.pytester.makeconftest(TOY.read_text().replace("def pytest_swe_harness", "def unused"))
+
+
+def collected(project: Project, *args: str) -> list[str]:
+    result = project.run(*args, "--collect-only", "-q")
+    return [line for line in result.outlines if "::" in line]
+
+
+def test_node_ids(project: Project) -> None:
+    task(project, "tasks/easy/a")
+    task(project, "tasks/b")
+    assert collected(project, "tasks") == ["tasks::b", "tasks::a"]
+    assert collected(project, "--swe-dataset", "tasks") == ["tasks::b", "tasks::a"]
+    assert collected(project, "tasks/b") == ["tasks/b::b"]
+    assert collected(project, "tasks/b/task.toml") == ["tasks/b/task.toml::b"]
+    assert collected(project, "tasks/b/task.toml::b") == ["tasks/b/task.toml::b"]
+    assert collected(project, "tasks", "-k", "a and not b") == ["tasks::a"]
+    assert not (project.path / "ran").exists()
+
+
+def test_an_item_of_a_tree_is_run_by_its_node_id(project: Project) -> None:
+    task(project, "tasks/easy/abc")
+    task(project, "tasks/b")
+    assert collected(project, "tasks::abc") == ["tasks/easy/abc::abc"]
+    assert collected(project, "tasks::abc@gold#2", "tasks/b") == ["tasks/easy/abc::abc", "tasks/b::b"]
+    result = project.run("tasks::abd", "--collect-only")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert "tasks::abd: no such task; nearest: abc" in result.stderr.str()
+
+
+@pytest.mark.parametrize("shape", SHAPES[:2], ids=" ".join)
+@pytest.mark.parametrize("how", [["tasks"], ["--swe-dataset", "tasks"], ["tasks/b"], ["--swe-dataset=tasks/b"]])
+def test_nothing_of_a_task_runs_on_the_host(project: Project, shape: tuple[str, ...], how: list[str]) -> None:
+    """Without a trial an item says what it needs; it is never a pass, and hidden tests are never imported."""
+    task(project, "tasks/b")
+    result = project.run(*how, "--swe-preds", "gold", *shape)
+    assert not (project.path / "ran").exists()
+    assert project.statuses == {"b": ("error", "unsupported")}, result.stdout.str()
+
+
+def test_in_the_directory_of_a_task(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(task(project, "tasks/b"))
+    assert [line.rpartition("::")[2] for line in collected(project, ".")] == ["b"]
+    assert not (project.path / "ran").exists()
+
+
+@pytest.mark.parametrize("how", [["."], [], ["tasks/..", "-p", "no:xdist"]])
+def test_tasks_that_are_not_named_are_left_alone(project: Project, how: list[str]) -> None:
+    task(project, "tasks/b")
+    project.pytester.makepyfile("def test_mine():\n    pass\n")
+    result = project.pytester.runpytest_subprocess(*how, "-p", "no:cacheprovider")
+    result.assert_outcomes(passed=1)
+    assert not (project.path / "ran").exists()
+
+
+def test_a_project_with_a_task_toml_of_another_program_keeps_its_tests(project: Project) -> None:
+    package = project.path / "package"
+    (package / "tests").mkdir(parents=True)
+    (package / "task.toml").write_text("[tasks]\n")
+    (package / "tests" / "test_mine.py").write_text("def test_mine():\n    pass\n")
+    for how in (["."], ["package"], ["package/tests"]):
+        project.pytester.runpytest_subprocess(*how, "-p", "no:cacheprovider").assert_outcomes(passed=1)
+
+
+@pytest.mark.parametrize(
+    ("where", "named"),
+    [
+        ("tasks/conftest.py", "tasks"),
+        ("tasks/b/conftest.py", "tasks/b"),
+        ("tasks/pytest.ini", "tasks"),
+        ("tasks/test-set/conftest.py", "tasks"),
+        ("tasks/conftest.py", "tasks/b"),
+        ("tasks/b/conftest.py", "tasks/b/task.toml"),
+    ],
+)
+@pytest.mark.parametrize("option", [False, True], ids=["argument", "option"])
+def test_code_that_pytest_would_import_is_refused_by_name(
+    project: Project, where: str, named: str, option: bool
+) -> None:
+    task(project, "tasks/b")
+    (project.path / "tasks" / "dataset.toml").write_text("")
+    file = project.path / where
+    file.parent.mkdir(exist_ok=True)
+    file.write_text("[pytest]\n" if where.endswith(".ini") else f"open({str(project.path / 'ran')!r}, 'w').close()\n")
+    result = project.run(f"--swe-dataset={named}" if option else named, "--swe-preds", "gold")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert f"{file}: a data set must not bring code that runs on the host" in result.stderr.str()
+    assert not (project.path / "ran").exists()
+
+
+def test_a_broken_task_is_an_error_of_that_task_alone(project: Project) -> None:
+    task(project, "tasks/a")
+    (task(project, "tasks/b") / "task.toml").write_text("[agent]\ntimeout_sec = 'abc'\n")
+    result = project.run("tasks", "--swe-preds", "gold")
+    assert project.statuses == {"a": ("error", "unsupported"), "b": ("error", "row_invalid")}
+    assert re.search(r"task\.toml:2: agent\.timeout_sec: expected a number, got the string 'abc'", result.stdout.str())

@@ -12,7 +12,7 @@ from pytest_swe.model import JSON
 
 #: Tools that the client runs; any other of a protocol is run by the provider, with a network of its own.
 #: https://platform.openai.com/docs/guides/tools https://docs.anthropic.com/en/docs/agents-and-tools/tool-use/overview
-CLIENT_TOOLS: dict[ModelProtocol, tuple[str, ...]] = {
+CLIENT_TOOLS: Mapping[ModelProtocol, tuple[str, ...]] = {
     "openai": ("function", "custom", "local_shell", "shell", "apply_patch", "computer"),
     "anthropic": ("custom", "bash", "text_editor", "computer", "memory"),
 }

@@ -57,7 +57,7 @@ class Connections:
         ``limit`` bytes.
         """
         parts = urlsplit(url)
-        connection, target = _connection(parts, min(CONNECT, seconds))
+        connection, target = self._connection(parts, min(CONNECT, seconds))
         end = time.monotonic() + seconds
         with self._held(connection), contextlib.closing(connection):
             try:
@@ -68,7 +68,10 @@ class Connections:
                 connection.request(method, target, body=body or None, headers=dict(headers))
                 response = connection.getresponse()
                 found = {name.lower(): value for name, value in response.getheaders()}
-                return Reply(status=response.status, headers=found, body=_read(response, limit))
+                reply = Reply(status=response.status, headers=found, body=_read(response, limit))
+        if self._cancelled:
+            raise ConnectionAbortedError("the item is over")
+        return reply
 
     def cancel(self) -> None:
         """End every exchange, now and from now on. Idempotent."""
@@ -77,6 +80,29 @@ class Connections:
             opened = list(self._open)
         for connection in opened:
             _shut(connection)
+
+    @functools.cached_property
+    def _trust(self) -> ssl.SSLContext:
+        """The system's certificates, or those that SSL_CERT_FILE and SSL_CERT_DIR name: OpenSSL reads both."""
+        return ssl.create_default_context()
+
+    def _connection(self, parts: SplitResult, seconds: float) -> tuple[http.client.HTTPConnection, str]:
+        """A connection, and the target to ask it for; through the proxy that the environment names."""
+        host, target = parts.hostname or "", parts.path or "/"
+        target += f"?{parts.query}" if parts.query else ""
+        proxy = _proxy(parts.scheme, host)
+        if parts.scheme == "http":
+            if proxy is None:
+                return http.client.HTTPConnection(host, parts.port or 80, timeout=seconds), target
+            through = http.client.HTTPConnection(proxy.hostname or "", proxy.port or 80, timeout=seconds)
+            return through, f"http://{parts.netloc}{target}"
+        if proxy is None:
+            return http.client.HTTPSConnection(host, parts.port or 443, timeout=seconds, context=self._trust), target
+        tunnel = http.client.HTTPSConnection(
+            proxy.hostname or "", proxy.port or 80, timeout=seconds, context=self._trust
+        )
+        tunnel.set_tunnel(host, parts.port or 443)
+        return tunnel, target
 
     @contextmanager
     def _held(self, connection: http.client.HTTPConnection) -> Iterator[None]:
@@ -110,12 +136,14 @@ class Connections:
             if cancelled:
                 _shut(connection)
             yield
-        except (OSError, http.client.HTTPException) as error:
-            if over.is_set():
-                raise TimeoutError("no answer in time") from error
-            raise
+        except (OSError, http.client.HTTPException):
+            if not over.is_set():
+                raise
         finally:
             timer.cancel()
+        if over.is_set():
+            # An answer without a length ends where its connection does: what was read may look whole.
+            raise TimeoutError("no answer in time")
 
 
 def _read(response: http.client.HTTPResponse, limit: int) -> bytes:
@@ -124,6 +152,9 @@ def _read(response: http.client.HTTPResponse, limit: int) -> bytes:
         data += part
         if len(data) > limit:
             raise TooLong
+    if response.length:
+        # Nobody else says so when the connection ended early.
+        raise http.client.IncompleteRead(bytes(data), response.length)
     return bytes(data)
 
 
@@ -133,23 +164,6 @@ def _shut(connection: http.client.HTTPConnection) -> None:
     if sock is not None:
         with contextlib.suppress(OSError):
             socket.socket.shutdown(sock, socket.SHUT_RDWR)
-
-
-def _connection(parts: SplitResult, seconds: float) -> tuple[http.client.HTTPConnection, str]:
-    """A connection, and the target to ask it for; through the proxy that the environment names."""
-    host, target = parts.hostname or "", parts.path or "/"
-    target += f"?{parts.query}" if parts.query else ""
-    proxy = _proxy(parts.scheme, host)
-    if parts.scheme == "http":
-        if proxy is None:
-            return http.client.HTTPConnection(host, parts.port or 80, timeout=seconds), target
-        through = http.client.HTTPConnection(proxy.hostname or "", proxy.port or 80, timeout=seconds)
-        return through, f"http://{parts.netloc}{target}"
-    if proxy is None:
-        return http.client.HTTPSConnection(host, parts.port or 443, timeout=seconds, context=_trust()), target
-    tunnel = http.client.HTTPSConnection(proxy.hostname or "", proxy.port or 80, timeout=seconds, context=_trust())
-    tunnel.set_tunnel(host, parts.port or 443)
-    return tunnel, target
 
 
 def _proxy(scheme: str, host: str) -> SplitResult | None:
@@ -166,9 +180,3 @@ def _is_exempt(host: str, names: str) -> bool:
     """``names`` as in ``no_proxy``: domains, with everything below them, or ``*``."""
     known = [name.strip().lstrip(".").lower() for name in names.split(",")]
     return "*" in known or any(name and (host == name or host.endswith(f".{name}")) for name in known)
-
-
-@functools.cache
-def _trust() -> ssl.SSLContext:
-    """The system's certificates, or those that SSL_CERT_FILE and SSL_CERT_DIR name: OpenSSL reads both."""
-    return ssl.create_default_context()

@@ -11,11 +11,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pytest_swe.agent.base import AgentSetupFailed
-from pytest_swe.agent.endpoint import relay
+from pytest_swe.agent.endpoint import errand
 from pytest_swe.agent.endpoint.wire import Answer, Garbled, Request, answer_frame, request_from
 from pytest_swe.errors import Unsupported
 from pytest_swe.model import ExecResult
 from pytest_swe.sandbox.base import Sandbox
+
+#: What runs inside.
+SCRIPTS = ("relay.py", "errand.py")
 
 #: Where an interpreter is looked for after the one on PATH; conda's is not always on it.
 PYTHONS = ("python3", "/usr/bin/python3", "/usr/local/bin/python3", "/opt/miniconda3/bin/python3", "python")
@@ -58,13 +61,15 @@ class Line:
         self.patient = patient
 
     def lay(self) -> None:
-        """Put the script into the sandbox. Raises SandboxError."""
-        script = importlib.resources.files("pytest_swe.agent.endpoint").joinpath("relay.py").read_bytes()
+        """Put the scripts into the sandbox. Raises SandboxError."""
+        package = importlib.resources.files("pytest_swe.agent.endpoint")
         tar = io.BytesIO()
         with tarfile.open(fileobj=tar, mode="w") as archive:
-            entry = tarfile.TarInfo("relay.py")
-            entry.size, entry.mode = len(script), 0o644
-            archive.addfile(entry, io.BytesIO(script))
+            for name in SCRIPTS:
+                script = package.joinpath(name).read_bytes()
+                entry = tarfile.TarInfo(name)
+                entry.size, entry.mode = len(script), 0o644
+                archive.addfile(entry, io.BytesIO(script))
         tar.seek(0)
         self._sandbox.upload(tar, self.directory)
 
@@ -106,9 +111,9 @@ class Line:
         Raises RelayGone, Garbled for what is no request, SandboxError.
         """
         done = self._ours("take", f"{WAIT:g}", "patient" if self.patient else "once")
-        if done.exit_code == relay.NOTHING:
+        if done.exit_code == errand.NOTHING:
             return None
-        if done.exit_code == relay.GONE:
+        if done.exit_code == errand.GONE:
             raise RelayGone
         if done.exit_code != 0 or done.dropped:
             raise Garbled(f"the relay's command ended with status {done.exit_code}: {_words(done)}")
@@ -120,7 +125,7 @@ class Line:
 
     def close_patiently(self) -> None:
         """Tell those who wait for a relay that none will come. Raises SandboxError."""
-        self._sandbox.write_file(f"{self.directory}/{relay.CLOSED}", b"")
+        self._sandbox.write_file(f"{self.directory}/{errand.CLOSED}", b"")
 
     def stop(self) -> None:
         """End the relay and remove its directory. Raises SandboxError."""
@@ -133,7 +138,7 @@ class Line:
         return self.started
 
     def _ours(self, *words: str, stdin: bytes = b"") -> ExecResult:
-        return self._command([self._known().python, "-I", "-S", "relay.py", *words], stdin=stdin)
+        return self._command([self._known().python, "-I", "-S", "errand.py", *words], stdin=stdin)
 
     def _command(self, argv: Sequence[str], stdin: bytes = b"") -> ExecResult:
         return self._sandbox.exec(argv, cwd=self.directory, user="root", stdin=stdin, timeout=COMMAND)

@@ -1,15 +1,11 @@
-"""Runs inside a sandbox: listens on its loopback for the agent's client, and hands each request to who asks for it.
+"""Runs inside a sandbox: listens on its loopback for the agent's client, and keeps each request until it is fetched.
 
     relay.py start PORT LIMIT           listen, detached (PORT 0: any); prints port and interpreter as JSON
     relay.py within PORT LIMIT WORD...  listen, and become the command WORD...
-    relay.py look PORT                  whether a relay can be reached from this command
-    relay.py take SECONDS patient|once  print the next request; patient: wait for a relay too
-    relay.py give                       an answer comes on stdin
-    relay.py stop                       end the relay and remove its directory
 
-A script of its own for Python 3.6 and later, standard library only, that imports nothing of the package. It knows
-nothing that is secret. A frame is one line of JSON, whose ``length`` counts the bytes that follow. LIMIT bounds the
-bytes of a request's body.
+The host fetches requests and brings answers through ``errand.py``. A script of its own for Python 3.6 and later,
+standard library only, that imports nothing of the package. It knows nothing that is secret. A frame is one line of
+JSON, and a body. LIMIT bounds the bytes of a request's body.
 """
 
 import collections
@@ -17,17 +13,13 @@ import contextlib
 import http.server
 import json
 import os
-import shutil
 import signal
 import socket
 import socketserver
 import sys
 import threading
-import time
 
-#: Exit statuses beside 0: there is no request; there is no relay; the command cannot be started.
-NOTHING = 10
-GONE = 11
+#: The exit status when the port is taken.
 CANNOT_LISTEN = 125
 
 #: Requests that are under way, and connections of clients; more are turned away.
@@ -42,9 +34,9 @@ PATIENCE = 3600
 DISCARD = 64 * 1024 * 1024
 CHUNK = 256 * 1024
 
+#: Names in the directory of both scripts.
 SOCKET = "socket"
 PID = "pid"
-CLOSED = "closed"
 
 
 class TooLarge(Exception):
@@ -257,34 +249,28 @@ class Command(socketserver.StreamRequestHandler):
         words = self.rfile.readline(100).split()
         if words[:1] == [b"take"]:
             self._take(float(words[1]))
-        elif words == [b"give"]:
-            self.server.desk.give(*read_frame(self.rfile))
-            self.wfile.write(b"given\n")
+        elif words[:1] == [b"give"]:
+            frame = self.rfile.read(int(words[1]))
+            if len(frame) == int(words[1]):
+                line, _, body = frame.partition(b"\n")
+                self.server.desk.give(json.loads(line.decode("ascii")), body)
+                self.wfile.write(b"k")
         elif words == [b"stop"]:
             os._exit(0)
 
     def _take(self, seconds: float) -> None:
         letter = self.server.desk.take(seconds)
         if letter is None:
-            self.wfile.write(b"\n")
+            self.wfile.write(b"0\n")
             return
         kept = False
         try:
+            self.wfile.write(b"%d\n" % len(letter.frame))
             self.wfile.write(letter.frame)
             kept = self.rfile.read(1) == b"k"
         finally:
             if not kept:
                 self.server.desk.put_back(letter)
-
-
-def read_frame(stream: "object") -> "tuple[dict[str, object], bytes]":
-    """Header and body. Raises ValueError for anything else, and at an early end."""
-    line = stream.readline()  # type: ignore[attr-defined]
-    header = json.loads(line.decode("ascii"))
-    body = stream.read(header["length"])  # type: ignore[attr-defined]
-    if len(body) < header["length"]:
-        raise ValueError("an early end")
-    return header, body
 
 
 def listen(port: int, limit: int) -> "tuple[Front, Back]":
@@ -344,113 +330,14 @@ def within(port: int, limit: int, directory: str, command: "list[str]") -> int:
         return 127 if isinstance(error, FileNotFoundError) else 126
 
 
-def connected() -> socket.socket:
-    made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    try:
-        made.connect(SOCKET)
-    except OSError:
-        made.close()
-        raise
-    return made
-
-
-def look(port: int) -> int:
-    try:
-        connected().close()
-        socket.create_connection(("127.0.0.1", port), 5).close()
-    except OSError:
-        return GONE
-    return 0
-
-
-def take(seconds: float, patient: bool) -> int:
-    end = time.monotonic() + seconds
-    while True:
-        try:
-            connection = connected()
-            break
-        except OSError:
-            if not patient or os.path.exists(CLOSED):
-                return GONE
-            if time.monotonic() > end:
-                return NOTHING
-            time.sleep(0.02)
-    with connection, connection.makefile("rb") as stream:
-        # A relay that was stopped, not ended, must not hold its caller for ever.
-        connection.settimeout(seconds + 10)
-        try:
-            connection.sendall(b"take %f\n" % max(0.0, end - time.monotonic()))
-            line = stream.readline()
-            if line == b"\n":
-                return NOTHING
-            sys.stdout.buffer.write(line)
-            left = json.loads(line.decode("ascii"))["length"]
-            while left > 0:
-                part = stream.read1(min(CHUNK, left))
-                if not part:
-                    return GONE
-                sys.stdout.buffer.write(part)
-                left -= len(part)
-            sys.stdout.buffer.flush()
-            connection.sendall(b"k")
-        except (OSError, ValueError):
-            return GONE
-    return 0
-
-
-def give() -> int:
-    try:
-        with connected() as connection:
-            connection.settimeout(60)
-            connection.sendall(b"give\n" + sys.stdin.buffer.read())
-            return 0 if connection.recv(10) else GONE
-    except OSError:
-        return GONE
-
-
-def stop(directory: str) -> int:
-    try:
-        with connected() as connection:
-            connection.settimeout(2)
-            connection.sendall(b"stop\n")
-            connection.recv(1)
-    except OSError:
-        kill()
-    shutil.rmtree(directory, ignore_errors=True)
-    return 0
-
-
-def kill() -> None:
-    """End a relay that does not answer, if it is one."""
-    with contextlib.suppress(OSError, ValueError):
-        with open(PID) as file:
-            pid = int(file.read(20))
-        with open(f"/proc/{pid}/cmdline", "rb") as cmdline:
-            words = cmdline.read().split(b"\0")
-        if pid > 1 and (b"start" in words or b"within" in words) and any(map(_is_script, words)):
-            os.kill(pid, signal.SIGKILL)
-
-
-def _is_script(word: bytes) -> bool:
-    return os.path.basename(word) == os.path.basename(__file__).encode()
-
-
 def main(words: "list[str]") -> int:
     came_from = os.getcwd()
     home = os.path.dirname(os.path.abspath(__file__))
     # A path of a socket has room for a hundred bytes only; a name in this directory always fits.
     os.chdir(home)
-    name, rest = words[0], words[1:]
-    if name == "start":
-        os.chmod(home, 0o700)
-        return start(int(rest[0]), int(rest[1]))
-    if name == "within":
-        return within(int(rest[0]), int(rest[1]), came_from, rest[2:])
-    if name == "look":
-        return look(int(rest[0]))
-    if name == "take":
-        return take(float(rest[0]), rest[1] == "patient")
-    return give() if name == "give" else stop(home)
+    os.chmod(home, 0o700)
+    port, limit = int(words[1]), int(words[2])
+    return start(port, limit) if words[0] == "start" else within(port, limit, came_from, words[3:])
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import urlsplit
@@ -14,7 +15,7 @@ RouteName = Literal["policy", "user"]
 
 #: What the two protocols are made of, as method and path behind ``/v1/``. All else is refused here, never sent.
 #: https://platform.openai.com/docs/api-reference https://docs.anthropic.com/en/api/overview
-CALLS: dict[ModelProtocol, frozenset[tuple[str, str]]] = {
+CALLS: Mapping[ModelProtocol, frozenset[tuple[str, str]]] = {
     "openai": frozenset(
         {
             ("POST", "chat/completions"),

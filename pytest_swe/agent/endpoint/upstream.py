@@ -98,7 +98,8 @@ class Upstream:
         return _judged(reply)
 
     def _pause(self, state: tenacity.RetryCallState) -> float:
-        usual = tenacity.wait_exponential_jitter(self._limits.first_pause, 20, jitter=self._limits.first_pause / 4)
+        first = self._limits.first_pause
+        usual = tenacity.wait_exponential(multiplier=first, max=20) + tenacity.wait_random(0, first / 4)
         outcome: Outcome = state.outcome.result() if state.outcome else Outcome()
         return _told(outcome) or usual(state)
 

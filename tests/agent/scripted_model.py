@@ -109,7 +109,7 @@ class _Handler(BaseHTTPRequestHandler):
         time.sleep(reply.delay)
         if reply.resets:
             self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-            self.connection.close()
+            self.close_connection = True
             return
         data = reply.body(seen) if callable(reply.body) else reply.body
         self.send_response(reply.status)

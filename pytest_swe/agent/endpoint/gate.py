@@ -22,7 +22,7 @@ from pytest_swe.agent.endpoint.routes import Limits, ModelRoute, RouteName
 from pytest_swe.agent.endpoint.service import Service
 from pytest_swe.agent.endpoint.upstream import Upstream
 from pytest_swe.agent.endpoint.within import WithinSandbox
-from pytest_swe.errors import UsageError
+from pytest_swe.errors import SweError, UsageError
 from pytest_swe.sandbox.base import Sandbox
 
 
@@ -80,7 +80,11 @@ class ModelGate:
             raise UsageError(f"there is no {route} model", hint=f"name one with --swe-{_option(route)}model-url")
         line = Line(sandbox, limit=self._limits.request_bytes)
         line.lay()
-        started = line.start(pythons)
+        try:
+            started = line.start(pythons)
+        except SweError:
+            line.remove()
+            raise
         endpoint = _endpoint(service, started)
         if not line.is_reached():
             line.stop()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.resources
 import io
 import json
+import posixpath
 import secrets
 import tarfile
 from collections.abc import Sequence
@@ -131,6 +132,10 @@ class Line:
         """End the relay and remove its directory. Raises SandboxError."""
         if self.started is not None:
             self._ours("stop")
+
+    def remove(self) -> None:
+        """Remove what `lay` laid, where no relay was started. Raises SandboxError."""
+        self._command(["rm", "-rf", "--", f"../{posixpath.basename(self.directory)}"])
 
     def _known(self) -> Started:
         if self.started is None:

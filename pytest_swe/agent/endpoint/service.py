@@ -15,7 +15,7 @@ from pytest_swe.agent.endpoint.meter import Meter
 from pytest_swe.agent.endpoint.recorder import Recorder, Secrets
 from pytest_swe.agent.endpoint.routes import Limits, ModelRoute, called
 from pytest_swe.agent.endpoint.upstream import ANSWERED, Outcome, Upstream
-from pytest_swe.agent.endpoint.wire import Answer, Request, refusal
+from pytest_swe.agent.endpoint.wire import Answer, Request, one_line, refusal
 from pytest_swe.model import JSON
 
 #: Refused requests that are written down; a client in a loop makes any number of them.
@@ -96,7 +96,7 @@ class Service:
             detail = outcome.trouble.detail if outcome.trouble else "no answer"
             return refusal(502, "upstream_failed", self._keys.masked_text(detail))
         kept = {name: outcome.reply.headers[name] for name in ANSWERED if name in outcome.reply.headers}
-        headers = {name: self._keys.masked_text(_one_line(value)) for name, value in kept.items()}
+        headers = {name: self._keys.masked_text(one_line(value)) for name, value in kept.items()}
         return Answer(status=outcome.reply.status, headers=headers, body=self._keys.masked(body))
 
     def _refused(self, request: Request, answer: Answer, *, counted: bool = False) -> Answer:
@@ -104,7 +104,7 @@ class Service:
             self.meter.refuse()
         if next(self._refusals) <= REFUSALS_WRITTEN:
             self._write(
-                {"time": round(time.time(), 3), "refused": True, "path": _one_line(request.path)}, request, answer
+                {"time": round(time.time(), 3), "refused": True, "path": one_line(request.path)}, request, answer
             )
         return answer
 
@@ -121,7 +121,3 @@ def _shown(usage: Usage) -> JSON:
         "cached_tokens": usage.cached_tokens,
     }
     return shown | ({} if usage.cost_usd is None else {"cost_usd": usage.cost_usd})
-
-
-def _one_line(text: str) -> str:
-    return "".join(letter if letter.isprintable() and letter.isascii() else " " for letter in text[:500])

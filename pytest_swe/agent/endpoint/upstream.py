@@ -13,6 +13,7 @@ import tenacity
 from pytest_swe.agent.endpoint.connection import Connections, NoConnection, Reply, TooLong
 from pytest_swe.agent.endpoint.meter import Trouble
 from pytest_swe.agent.endpoint.routes import Limits, ModelRoute, address
+from pytest_swe.agent.endpoint.wire import one_line
 from pytest_swe.errors import UsageError
 from pytest_swe.sandbox.images.retry_after import retry_after
 
@@ -63,7 +64,7 @@ class Upstream:
             sleep=tenacity.sleep_using_event(self._stopping),
             retry_error_callback=_last,
         )
-        sent = {**{name: headers[name] for name in ASKED if name in headers}, **self._own_headers(headers)}
+        sent = {**{name: one_line(headers[name]) for name in ASKED if name in headers}, **self._own_headers(headers)}
         outcome = retrying(self._once, method, address(self._route, call), sent, body)
         return replace(outcome, attempts=int(retrying.statistics.get("attempt_number", 1)))
 
@@ -75,7 +76,7 @@ class Upstream:
         # What is not compressed can be read here, recorded, and cleared of keys.
         own = {"accept-encoding": "identity", "user-agent": "pytest-swe"}
         if self._route.protocol == "anthropic":
-            own["anthropic-version"] = headers.get("anthropic-version", ANTHROPIC_VERSION)
+            own["anthropic-version"] = one_line(headers.get("anthropic-version", ANTHROPIC_VERSION))
             return own | ({"x-api-key": self.key} if self.key else {})
         return own | ({"authorization": f"Bearer {self.key}"} if self.key else {})
 

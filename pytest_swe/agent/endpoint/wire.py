@@ -86,3 +86,8 @@ def refusal(status: int, kind: str, message: str) -> Answer:
     error: dict[str, JSON] = {"type": kind, "code": kind, "message": message}
     body = json.dumps({"type": "error", "error": error}).encode("ascii")
     return Answer(status=status, headers={"content-type": "application/json", "x-should-retry": "false"}, body=body)
+
+
+def one_line(text: str) -> str:
+    """What a header or a line of a log can carry of ``text``."""
+    return "".join(letter if letter.isprintable() and letter.isascii() else " " for letter in text[:500])

@@ -232,3 +232,18 @@ def test_the_relay_waits_through_a_long_silence(
     with ScriptedModel() as model, make(model.url).opened(docker_sandbox) as opened:
         time.sleep(2)
         assert ask(opened)[0].status == 200
+
+
+@pytest.mark.docker
+def test_an_agent_that_is_ended_takes_its_call_along(docker_sandbox: Sandbox, make: Make) -> None:
+    with ScriptedModel([Canned(delay=120), openai_text("again")]) as model:
+        gate = make(model.url)
+        with gate.opened(docker_sandbox) as opened:
+            script = f"import urllib.request as u; u.urlopen('{opened.endpoint.url}/v1/completions', b'{{}}')"
+            docker_sandbox.exec(["sh", "-c", f'python3 -c "{script}" >/dev/null 2>&1 &'], timeout=60)
+            while not model.seen:
+                time.sleep(0.01)
+        assert gate.notes == ()
+        assert gate.trouble is None
+        with gate.opened(docker_sandbox) as opened:
+            assert ask(opened)[0].status == 200

@@ -19,6 +19,7 @@ from scripted_model import (
     packed,
 )
 
+from pytest_swe.agent.endpoint.connection import Connections
 from pytest_swe.agent.endpoint.gate import ModelGate
 from pytest_swe.agent.endpoint.routes import Limits, ModelRoute
 from pytest_swe.agent.endpoint.service import Service
@@ -36,13 +37,16 @@ class Asked:
         self.gate = gate
         self.service = service
         self.calls = calls
+        self.connections = Connections()
+        gate._connections.append(self.connections)
 
     def ask(
         self, document: object = None, call: str = "v1/chat/completions", method: str = "POST", **more: str
     ) -> Answer:
         body = json.dumps({"model": "m"} if document is None else document).encode() if method == "POST" else b""
         return self.service.answer(
-            Request(id="1", method=method, path=f"/{self.service.prefix}/{call}", headers=more, body=body)
+            Request(id="1", method=method, path=f"/{self.service.prefix}/{call}", headers=more, body=body),
+            self.connections,
         )
 
     def lines(self) -> list[dict[str, Any]]:
@@ -99,7 +103,9 @@ def test_what_is_not_the_items_own_path_is_never_sent(make: Make, path: str) -> 
     with ScriptedModel() as model:
         asked = make(model.url)
         full = path.replace("{}", asked.service.prefix)
-        assert asked.service.answer(Request(id="1", method="POST", path=full, body=b"{}")).status == 404
+        assert (
+            asked.service.answer(Request(id="1", method="POST", path=full, body=b"{}"), asked.connections).status == 404
+        )
         assert model.seen == []
         assert asked.gate.counts().refused == 1
 

@@ -41,12 +41,12 @@ class Reply:
 
 
 class Connections:
-    """Makes exchanges, and ends those under way at `cancel`. For many threads."""
+    """Makes the exchanges of one sandbox, and ends those under way at `cancel`. For many threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._open: set[http.client.HTTPConnection] = set()
-        self._cancelled = False
+        self.cancelled = threading.Event()
 
     def exchange(
         self, method: str, url: str, headers: Mapping[str, str], body: bytes, *, seconds: float, limit: int
@@ -69,14 +69,14 @@ class Connections:
                 response = connection.getresponse()
                 found = {name.lower(): value for name, value in response.getheaders()}
                 reply = Reply(status=response.status, headers=found, body=_read(response, limit))
-        if self._cancelled:
+        if self.cancelled.is_set():
             raise ConnectionAbortedError("the item is over")
         return reply
 
     def cancel(self) -> None:
         """End every exchange, now and from now on. Idempotent."""
         with self._lock:
-            self._cancelled = True
+            self.cancelled.set()
             opened = list(self._open)
         for connection in opened:
             _shut(connection)
@@ -107,7 +107,7 @@ class Connections:
     @contextmanager
     def _held(self, connection: http.client.HTTPConnection) -> Iterator[None]:
         with self._lock:
-            if self._cancelled:
+            if self.cancelled.is_set():
                 raise NoConnection("the item is over")
             self._open.add(connection)
         try:
@@ -131,9 +131,7 @@ class Connections:
         timer.daemon = True
         timer.start()
         try:
-            with self._lock:
-                cancelled = self._cancelled
-            if cancelled:
+            if self.cancelled.is_set():
                 _shut(connection)
             yield
         except (OSError, http.client.HTTPException):

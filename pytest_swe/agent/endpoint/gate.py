@@ -7,13 +7,13 @@ the host. What is asked of the upstream, and what of its answer goes back, is `s
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_swe.agent.base import ModelEndpoint, Usage
+from pytest_swe.agent.endpoint.connection import Connections
 from pytest_swe.agent.endpoint.line import PYTHONS, Line, Started
 from pytest_swe.agent.endpoint.meter import Counts, Trouble
 from pytest_swe.agent.endpoint.pump import Pump
@@ -49,21 +49,19 @@ class ModelGate:
         self, routes: Iterable[ModelRoute], *, calls_file: Path | None = None, limits: Limits | None = None
     ) -> None:
         self._limits = limits or Limits()
-        self._stopping = threading.Event()
         self._notes: list[str] = []
+        self._connections: list[Connections] = []
         chosen = list(routes)
         if len({route.route for route in chosen}) < len(chosen):
             raise UsageError("there can be one model for each of the routes policy and user")
-        self._upstreams = [Upstream(route, self._limits, self._stopping) for route in chosen]
-        keys = Secrets(upstream.key for upstream in self._upstreams)
+        upstreams = [Upstream(route, self._limits) for route in chosen]
+        keys = Secrets(upstream.key for upstream in upstreams)
         self._recorder = Recorder(
             calls_file, keys, body_bytes=self._limits.body_bytes, file_bytes=self._limits.file_bytes
         )
         self._services = {
-            route.route: Service(
-                route, self._limits, upstream, recorder=self._recorder, keys=keys, stopping=self._stopping
-            )
-            for route, upstream in zip(chosen, self._upstreams, strict=True)
+            route.route: Service(route, self._limits, upstream, recorder=self._recorder, keys=keys)
+            for route, upstream in zip(chosen, upstreams, strict=True)
         }
 
     @contextmanager
@@ -120,13 +118,19 @@ class ModelGate:
 
     def close(self) -> None:
         """End every call under way, and the file. Idempotent, never raises."""
-        self._stopping.set()
-        for upstream in self._upstreams:
-            upstream.cancel()
+        for connections in list(self._connections):
+            connections.cancel()
         self._recorder.close()
 
     def _pump(self, line: Line, service: Service) -> Pump:
-        return Pump(line, service.answer, parallel=self._limits.parallel)
+        made = Connections()
+        self._connections.append(made)
+        return Pump(
+            line,
+            lambda request: service.answer(request, made),
+            cancel=made.cancel,
+            parallel=self._limits.parallel,
+        )
 
     def _view(self, sandbox: Sandbox, started: Started, service: Service) -> Sandbox:
         return WithinSandbox(

@@ -13,8 +13,8 @@ from pytest_swe.agent.endpoint.wire import Answer, Garbled, Request
 from pytest_swe.errors import EngineUnavailable, SandboxError, Unsupported
 
 #: How often a relay is started anew in one sandbox, and how many failures in a row end the pump.
-RESTARTS = 10
-STRIKES = 8
+RESTARTS = 5
+STRIKES = 5
 
 #: Seconds after a failure, times the failures so far; and seconds for which the end of the threads is waited for.
 PAUSE = 0.25
@@ -24,15 +24,19 @@ END = 10.0
 
 
 class Pump:
-    """One relay's traffic. ``handle`` answers one request; at most ``parallel`` of them at a time.
+    """One relay's traffic. ``handle`` answers one request; at most ``parallel`` of them at a time. ``cancel`` ends
+    those under way.
 
     ``notes`` are what went wrong in the sandbox, in words. Nothing that a sandbox does raises here, and none of it
     takes more than a request's memory per call under way.
     """
 
-    def __init__(self, line: Line, handle: Callable[[Request], Answer], *, parallel: int) -> None:
+    def __init__(
+        self, line: Line, handle: Callable[[Request], Answer], *, cancel: Callable[[], None], parallel: int
+    ) -> None:
         self._line = line
         self._handle = handle
+        self._cancel = cancel
         self._restarts = RESTARTS
         self._room = threading.Semaphore(parallel)
         self._stopping = threading.Event()
@@ -50,6 +54,7 @@ class Pump:
     def stop(self, end_relay: Callable[[], None]) -> None:
         """End it: ``end_relay`` makes the command return that waits for a request. Never raises."""
         self._stopping.set()
+        self._cancel()
         try:
             end_relay()
         except (SandboxError, Unsupported) as error:

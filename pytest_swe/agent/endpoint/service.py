@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hmac
 import secrets
-import threading
 import time
 from collections.abc import Mapping
 from itertools import count
 
 from pytest_swe.agent.base import Usage
 from pytest_swe.agent.endpoint import bodies
+from pytest_swe.agent.endpoint.connection import Connections
 from pytest_swe.agent.endpoint.meter import Meter
 from pytest_swe.agent.endpoint.recorder import Recorder, Secrets
 from pytest_swe.agent.endpoint.routes import Limits, ModelRoute, called
@@ -33,7 +33,6 @@ class Service:
         *,
         recorder: Recorder,
         keys: Secrets,
-        stopping: threading.Event,
     ) -> None:
         self.route = route
         self.prefix = f"{secrets.token_hex(16)}/{route.route}"
@@ -41,11 +40,10 @@ class Service:
         self._upstream = upstream
         self._recorder = recorder
         self._keys = keys
-        self._stopping = stopping
         self._numbers = count(1)
         self._refusals = count(1)
 
-    def answer(self, request: Request) -> Answer:
+    def answer(self, request: Request, connections: Connections) -> Answer:
         """What the client of ``request`` gets; never an exception of the request's making."""
         call = self._called(request)
         if call is None:
@@ -57,7 +55,7 @@ class Service:
         over = self.meter.admit()
         if over:
             return self._refused(request, refusal(429, "limit_reached", over), counted=True)
-        return self._sent(request, call, sent)
+        return self._sent(request, connections, call, sent)
 
     def _called(self, request: Request) -> str | None:
         path = request.path.partition("?")[0].lstrip("/")
@@ -66,13 +64,13 @@ class Service:
             return None
         return called(rest, method=request.method, protocol=self.route.protocol)
 
-    def _sent(self, request: Request, call: str, sent: bodies.Prepared) -> Answer:
+    def _sent(self, request: Request, connections: Connections, call: str, sent: bodies.Prepared) -> Answer:
         begun, clock = time.time(), time.monotonic()
-        outcome = self._upstream.call(request.method, call, request.headers, sent.body)
+        outcome = self._upstream.call(connections, request.method, call, request.headers, sent.body)
         body = outcome.reply.body if outcome.reply else b""
         usage = bodies.usage_in(self.route.protocol, body)
-        # What the end of the item broke off says nothing about the model's server.
-        trouble = None if self._stopping.is_set() else outcome.trouble
+        # What the end of the agent broke off says nothing about the model's server.
+        trouble = None if connections.cancelled.is_set() else outcome.trouble
         self.meter.done(usage, attempts=outcome.attempts, trouble=trouble)
         answer = self._answered(outcome, bodies.without_count(body) if sent.counted else body)
         facts: dict[str, JSON] = {

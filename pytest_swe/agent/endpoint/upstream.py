@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import http.client
 import os
-import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -43,34 +42,30 @@ class Outcome:
 
 
 class Upstream:
-    """One route's server. Raises UsageError when the key's variable is not set. ``stopping`` ends pauses."""
+    """One route's server. Raises UsageError when the key's variable is not set."""
 
-    def __init__(self, route: ModelRoute, limits: Limits, stopping: threading.Event) -> None:
+    def __init__(self, route: ModelRoute, limits: Limits) -> None:
         self.key = _key(route)
         self._route = route
         self._limits = limits
-        self._stopping = stopping
-        self._connections = Connections()
 
-    def call(self, method: str, call: str, headers: Mapping[str, str], body: bytes) -> Outcome:
-        """Ask until there is an answer that counts, or no attempt is left."""
+    def call(
+        self, connections: Connections, method: str, call: str, headers: Mapping[str, str], body: bytes
+    ) -> Outcome:
+        """Ask until there is an answer that counts, no attempt is left, or ``connections`` are cancelled."""
         limits = self._limits
         retrying = tenacity.Retrying(
             stop=tenacity.stop_after_attempt(limits.attempts)
             | tenacity.stop_after_delay(limits.call_seconds)
-            | tenacity.stop_when_event_set(self._stopping),
+            | tenacity.stop_when_event_set(connections.cancelled),
             wait=self._pause,
             retry=tenacity.retry_if_result(_is_worth_another),
-            sleep=tenacity.sleep_using_event(self._stopping),
+            sleep=tenacity.sleep_using_event(connections.cancelled),
             retry_error_callback=_last,
         )
         sent = {**{name: one_line(headers[name]) for name in ASKED if name in headers}, **self._own_headers(headers)}
-        outcome = retrying(self._once, method, address(self._route, call), sent, body)
+        outcome = retrying(self._once, connections, method, address(self._route, call), sent, body)
         return replace(outcome, attempts=int(retrying.statistics.get("attempt_number", 1)))
-
-    def cancel(self) -> None:
-        """End the calls under way. Idempotent."""
-        self._connections.cancel()
 
     def _own_headers(self, headers: Mapping[str, str]) -> dict[str, str]:
         # What is not compressed can be read here, recorded, and cleared of keys.
@@ -80,10 +75,12 @@ class Upstream:
             return own | ({"x-api-key": self.key} if self.key else {})
         return own | ({"authorization": f"Bearer {self.key}"} if self.key else {})
 
-    def _once(self, method: str, url: str, headers: Mapping[str, str], body: bytes) -> Outcome:
+    def _once(
+        self, connections: Connections, method: str, url: str, headers: Mapping[str, str], body: bytes
+    ) -> Outcome:
         limits = self._limits
         try:
-            reply = self._connections.exchange(
+            reply = connections.exchange(
                 method, url, headers, body, seconds=limits.call_seconds, limit=limits.response_bytes
             )
         except NoConnection as error:

@@ -24,16 +24,21 @@ exec 2>/dev/null
 git log --all -p; git log --reflog -p; git reflog --all; git stash list -p; git show stash@{0}; git notes list
 git branch -a -vv; git tag -n99; git remote -v; git config --list; git worktree list; git for-each-ref
 git fsck --full --unreachable --dangling --lost-found --no-reflogs
-git cat-file --batch-all-objects --batch-check='%(objectname)' | git cat-file --batch
+git cat-file --batch-all-objects --batch
 cat .git/packed-refs .git/*_HEAD .git/COMMIT_EDITMSG; find .git/ -type f -path '*logs*' -exec cat {} +
 for pack in $(find . -name '*.pack'); do
-  rm -rf /tmp/swe-unpacked.$$; git init -q /tmp/swe-unpacked.$$; ( cd /tmp/swe-unpacked.$$; git unpack-objects -r ) <"$pack"
-  ( cd /tmp/swe-unpacked.$$; git cat-file --batch-all-objects --batch-check='%(objectname)' | git cat-file --batch )
-  rm -rf /tmp/swe-unpacked.$$
+  own=$(mktemp -d); git init -q $own
+  GIT_DIR=$own/.git git unpack-objects -r <"$pack"
+  GIT_DIR=$own/.git git cat-file --batch-all-objects --batch
+  rm -rf $own
 done
 git submodule foreach --recursive 'git log --all -p; git fsck --lost-found; git cat-file --batch-all-objects --batch'
 find . -name .git -type d | while read -r repo; do GIT_DIR=$repo git log --all -p; done
-cd ..; find . -name objects -type d | while read -r found; do GIT_DIR=${found%/*} git log --all -p; GIT_DIR=${found%/*} git reflog; done
+cd "${1:-..}"
+find . -name objects -type d | while read -r found; do
+  GIT_DIR=${found%/*} git log --all -p
+  GIT_DIR=${found%/*} git reflog
+done
 grep -r the_right_answer .
 true
 """

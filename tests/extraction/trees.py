@@ -35,7 +35,7 @@ FILES: dict[str, bytes] = {
 
 
 def make(root: Path) -> Path:
-    """A repository at ``root/testbed``: one commit, then as an image leaves it: changed, with untracked and ignored files."""
+    """A repository at ``root/testbed``: one commit, then as an image leaves it, with changed and untracked files."""
     tree = root / "testbed"
     for name, content in FILES.items():
         put(tree, name, content)

@@ -82,6 +82,9 @@ def extract(
                 }
             )
             made = tools.run("diff", baseline.workdir, str(LARGEST_PATCH), timeout=timeout)
+        # The sandbox was the agent's: that the patch leaves out what it must is seen here.
+        if forged := [path for path in describe(made["patch"]).raw_paths if _matches(path, exclude)]:
+            raise Unreadable(f"its patch changes {shown(forged[0])}, which is excluded")
         return _extracted(made, found, baseline, chosen, shut_out)
     except (Unreadable, KeyError, ValueError, SandboxFileError, DiskFull) as problem:
         return Extracted(problem=f"the agent's work cannot be taken: {problem}")

@@ -140,7 +140,7 @@ def test_no_setting_of_the_agent_matters_and_none_of_its_programs_runs(case: Cas
     program.write_text(f"#!/bin/sh\ntouch {ran}\n")
     program.chmod(0o755)
     put(tree, "everything", b"*\n")
-    put(tree, ".gitattributes", b"* filter=own diff=own\n*.py binary\n")
+    put(tree, ".gitattributes", b"* filter=own diff=own\n*.py binary\ncrlf.txt text\n")
     put(tree, ".git/info/attributes", b"* filter=own diff=own -text\n")
     put(tree, ".git/info/exclude", b"*\n")
     for name in PROGRAMS:

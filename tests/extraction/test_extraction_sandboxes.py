@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pytest_swe.agent.baseline import record
-from pytest_swe.agent.concealment import conceal
+from pytest_swe.agent.concealment import ConcealmentFailed, conceal
 from pytest_swe.agent.extraction import extract
 from pytest_swe.model import SandboxSpec, Tree
 from pytest_swe.sandbox.base import Sandbox
@@ -89,6 +89,19 @@ def test_the_agent_finds_no_later_history(docker: Sandbox, tmp_path: Path) -> No
     run(docker, "echo x >x && git add x && git -c user.name=a -c user.email=a@b commit -q -m x", user="65534")
 
 
+@pytest.mark.docker
+def test_what_is_left_over_is_seen_and_nothing_starts(docker: Sandbox, tmp_path: Path) -> None:
+    """Here git itself copies more than it is asked for."""
+    tree, base = made(tmp_path)
+    docker.upload(packed(tree), "/testbed")
+    real = run(docker, "command -v git").decode().strip()
+    fake = f'#!/bin/sh\ncase "$*" in *pack-objects*) set -- "$@" --all;; esac\nexec {real} "$@"\n'
+    docker.write_file("/usr/local/sbin/git", fake.encode())
+    run(docker, "chmod +x /usr/local/sbin/git")
+    with pytest.raises(ConcealmentFailed, match="still in the repository"):
+        conceal(docker, "/testbed", base)
+
+
 FAKE = "printf '#!/bin/sh\\n%%s\\n' '%s' >/usr/local/sbin/git; chmod +x /usr/local/sbin/git"
 HOSTILE = {
     "git hangs": FAKE % "sleep 600",
@@ -109,6 +122,20 @@ def test_a_hostile_root_has_no_patch_and_hangs_nobody(docker: Sandbox, tmp_path:
     found = extract(docker, baseline, timeout=15)
     assert found.problem.startswith("the agent's work cannot be taken: ")
     assert found.patch == b""
+
+
+@pytest.mark.docker
+def test_a_forged_patch_may_not_touch_what_is_excluded(docker: Sandbox, tmp_path: Path) -> None:
+    docker.upload(packed(trees.make(tmp_path)), "/testbed")
+    baseline = record(docker, "/testbed")
+    patch = b"diff --git a/tests/test_a.py b/tests/test_a.py\ndeleted file mode 100644\n"
+    forged = b"swe-part changed 0\nswe-part patch %d\n%sswe-part errors 0\nswe-end\n" % (len(patch), patch)
+    docker.write_file("/forged", forged)
+    fake = '#!/bin/sh\nif [ "$2" = diff ]; then exec cat /forged; fi\nexec /bin/real "$@"\n'
+    docker.write_file("/fake", fake.encode())
+    run(docker, "chmod +x /fake; mv /bin/bash /bin/real; mv /fake /bin/bash")
+    assert extract(docker, baseline).paths == ("tests/test_a.py",)
+    assert "is excluded" in extract(docker, baseline, exclude=["tests"]).problem
 
 
 @pytest.mark.parametrize("way", WAYS)

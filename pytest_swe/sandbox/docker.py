@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_swe.errors import EngineUnavailable, SandboxError
@@ -20,6 +21,7 @@ from pytest_swe.sandbox.docker_pool import PATIENCE, Link, Pool
 from pytest_swe.sandbox.owner import PID, deadline_passed, owner_is_dead, prefixed
 
 if TYPE_CHECKING:
+    from pytest_swe.sandbox.compose.build import Builder
     from pytest_swe.sandbox.docker_engine import Engine
     from pytest_swe.sandbox.images.pull import Puller, PullPolicy
 
@@ -86,6 +88,18 @@ class DockerProvider:
                     if link.answers():  # it is there, and failed on this one
                         raise
 
+    def build_image(self, directory: Path, *, seconds: float = 600.0, force: bool = False) -> str:
+        """The name of the image of ``directory`` and its Dockerfile, built unless its content was built before.
+
+        Of several engines the first that answers has it then. Raises RowInvalid, ImageUnavailable with the builder's
+        last lines, DiskFull, EngineUnavailable.
+        """
+        from pytest_swe.sandbox.compose.build import Build
+
+        return self._builder(self._pool.standing()[0].engine()).image(
+            Build(directory=directory), seconds=seconds, force=force
+        )
+
     def images(self) -> Mapping[str, Callable[[], Puller]]:
         """See `pytest_swe.sandbox.images.pull.HasImages`."""
         names = self._hosts if len(self._hosts) > 1 else (self.name,)
@@ -117,6 +131,12 @@ class DockerProvider:
 
     def _images_of(self, link: Link) -> Puller:
         return self._puller(link.engine())
+
+    def _builder(self, engine: Engine) -> Builder:
+        from pytest_swe.sandbox.compose.build import Builder
+        from pytest_swe.sandbox.compose.program import Compose
+
+        return Builder(engine, self._puller(engine), Compose.found(engine.endpoint))
 
     def _puller(self, engine: Engine) -> Puller:
         from pytest_swe.sandbox.docker_images import DockerImages
@@ -163,7 +183,7 @@ class DockerProvider:
 
         made = started(engine, spec, labels, self._puller(engine))
         attach = (*engine.command, "exec", "-it", made.container[:12], "bash")
-        sandbox = DockerSandbox(engine, made.container, user=spec.user, workdir=spec.workdir, attach=attach)
+        sandbox = DockerSandbox(engine, made.container, user=made.user, workdir=spec.workdir, attach=attach)
         sandbox.image = made.image
         return sandbox
 

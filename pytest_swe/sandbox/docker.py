@@ -23,6 +23,7 @@ from pytest_swe.sandbox.owner import PID, deadline_passed, owner_is_dead, prefix
 if TYPE_CHECKING:
     from pytest_swe.sandbox.compose.build import Builder
     from pytest_swe.sandbox.docker_engine import Engine
+    from pytest_swe.sandbox.group import Group, GroupSpec
     from pytest_swe.sandbox.images.pull import Puller, PullPolicy
 
 #: Removals at once in a sweep; the engine gains nothing past eight.
@@ -70,6 +71,7 @@ class DockerProvider:
             memory=any(each.memory for each in found),
             pids=any(each.pids for each in found),
             platform=platform_of(found[0].machine),
+            groups=_has_compose(),
             shares_host=all(each.is_here for each in found),
         )
 
@@ -99,6 +101,27 @@ class DockerProvider:
         return self._builder(self._pool.standing()[0].engine()).image(
             Build(directory=directory), seconds=seconds, force=force
         )
+
+    def acquire_group(self, spec: GroupSpec, *, labels: Mapping[str, str]) -> Group:
+        """See `pytest_swe.sandbox.group.GroupProvider`; needs Docker Compose 2 beside the ``docker`` command."""
+        from pytest_swe.sandbox.compose.group import Starter
+
+        asked = replace(spec.main, keep_entrypoint=True)
+        refuse_unsupported(asked)
+        with self._pool.placed(asked) as link:
+            engine = link.engine()
+            return Starter(engine, self._builder(engine), link.facts()).group(spec, labels)
+
+    def prepare_group(self, spec: GroupSpec) -> tuple[str, ...]:
+        """Names of all images of a group, built or pulled. Variables of environments need no value yet.
+
+        Raises as ``acquire_group`` does.
+        """
+        from pytest_swe.sandbox.compose.group import Starter
+
+        link = self._pool.standing()[0]
+        engine = link.engine()
+        return Starter(engine, self._builder(engine), link.facts()).prepared(spec)
 
     def images(self) -> Mapping[str, Callable[[], Puller]]:
         """See `pytest_swe.sandbox.images.pull.HasImages`."""
@@ -188,8 +211,24 @@ class DockerProvider:
         return sandbox
 
     def _swept(self, engine: Engine, labels: Mapping[str, str] | None) -> int:
-        found = engine.containers([PID, *(f"{key}={value}" for key, value in prefixed(labels or {}).items())])
+        from pytest_swe.sandbox.compose.ends import remove_things, things
+
+        wanted = [PID, *(f"{key}={value}" for key, value in prefixed(labels or {}).items())]
+        found = engine.containers(wanted)
         if labels is None:
-            found = [item for item in found if owner_is_dead(item.labels) or deadline_passed(item.labels)]
+            found = [item for item in found if _is_over(item.labels)]
         with ThreadPoolExecutor(SWEEPERS) as pool:
-            return sum(pool.map(engine.discard, [item.id for item in found]))
+            removed = sum(pool.map(engine.discard, [item.id for item in found]))
+        beside = things(engine, wanted)
+        remove_things(engine, [thing for thing in beside if labels is not None or _is_over(thing[1])])
+        return removed
+
+
+def _has_compose() -> bool:
+    from pytest_swe.sandbox.compose.program import installed
+
+    return installed() is not None
+
+
+def _is_over(labels: Mapping[str, str]) -> bool:
+    return owner_is_dead(labels) or deadline_passed(labels)

@@ -9,13 +9,14 @@ from pytest_swe.sandbox.container import IDLE
 from pytest_swe.sandbox.docker_config import idle
 from pytest_swe.sandbox.docker_images import ImageConfig
 
-#: A sidecar's: runs "$@" and ends with it, or after $1 seconds; then the kernel ends all that is left. ``exec`` keeps
-#: the command's own process, and its standard input, which a shell takes away from what it puts in the background.
+#: A sidecar's: runs "$@" and ends with it, or after $1 seconds; then the kernel ends all that is left. Standard input
+#: goes by the third file: a shell takes it away from what it puts in the background.
 SIDECAR = """\
 seconds=$1; shift
 trap 'exit 0' ALRM
 { sleep "$seconds"; kill -ALRM 1; } &
-(exec "$@") <&0 &
+exec 3<&0
+(exec "$@" <&3 3<&-) &
 child=$!
 while :; do
     wait "$child"; status=$?
@@ -27,8 +28,9 @@ done
 #: something inside kills it.
 MAIN_COMMAND = """\
 idle=$1 seconds=$2; shift 2
-(exec "$@") <&0 &
-exec /bin/sh -c 'eval "$1"' idle "$idle" "$seconds"
+exec 3<&0
+(exec "$@" <&3 3<&-) &
+exec /bin/sh -c 'eval "$1"' idle "$idle" "$seconds" 3<&-
 """
 
 

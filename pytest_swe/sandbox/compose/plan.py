@@ -1,4 +1,4 @@
-"""A task's compose file, checked whole: what is to be built and started. Nothing is, before all of it was understood."""
+"""A task's compose file, checked whole: what is to be built and started, once all of it was understood."""
 
 from __future__ import annotations
 
@@ -19,6 +19,9 @@ from pytest_swe.sandbox.compose.variables import Variables
 from pytest_swe.sandbox.group import GroupSpec
 
 MAIN = "main"
+
+#: MiB for a sidecar that names no limit, and the most that one may name where main has less.
+SIDECAR_MB = 2048
 
 #: A name of a service, network, volume, config or secret, as Compose has it.
 _NAME = re.compile(r"[a-zA-Z0-9][a-zA-Z0-9._-]{0,62}")
@@ -70,7 +73,7 @@ def plan_of(spec: GroupSpec, *, is_here: bool = True, unset_may_be: bool = False
     made = {name: service_of(name, value, root / "services" / name, scope) for name, value in services.items()}
     made[MAIN] = _main(made[MAIN], spec, default, root / "services" / MAIN)
     for name in made.keys() - {MAIN}:
-        made[name] = _sidecar(made[name], default, root / "services" / name)
+        made[name] = _sidecar(made[name], spec, default, root / "services" / name)
     internal = frozenset(name for name, is_internal in networks.items() if is_internal)
     return Plan(services=made, networks=frozenset(networks), internal=internal, volumes=volumes, files=files)
 
@@ -116,7 +119,10 @@ def _main(service: Service, spec: GroupSpec, default: Build | None, spot: Spot) 
     return replace(service, image="", build=build)
 
 
-def _sidecar(service: Service, default: Build | None, spot: Spot) -> Service:
+def _sidecar(service: Service, spec: GroupSpec, default: Build | None, spot: Spot) -> Service:
+    most = max(spec.main.memory_mb or 0, SIDECAR_MB)
+    if (service.memory or 0) > most * 1024 * 1024:
+        raise (spot / "mem_limit").refused(f"a sidecar has at most {most} MiB: as much as main, or {SIDECAR_MB}")
     if service.build is not None:
         return replace(service, image="")
     if not service.image:

@@ -50,11 +50,9 @@ class Compose:
 
     @classmethod
     def found(cls, endpoint: Endpoint) -> Compose | None:
-        """None where there is no plugin. Runs nothing."""
-        docker = shutil.which("docker")
-        own = Path(os.environ.get("DOCKER_CONFIG") or Path.home() / ".docker") / "cli-plugins"
-        plugins = (Path(place) / "docker-compose" for place in (own, *PLUGIN_DIRECTORIES))
-        return cls(docker, endpoint) if docker and any(os.access(plugin, os.X_OK) for plugin in plugins) else None
+        """None where it is not installed."""
+        docker = installed()
+        return cls(docker, endpoint) if docker else None
 
     def run(self, project: Mapping[str, JSON], arguments: Sequence[str], seconds: float) -> Ended:
         """One command on ``project``, a whole compose file as data; nothing in it is interpolated.
@@ -84,6 +82,14 @@ class Compose:
         if tls is not None and tls.directory is not None:
             found |= {"DOCKER_CERT_PATH": str(tls.directory)} | ({"DOCKER_TLS_VERIFY": "1"} if tls.verify else {})
         return found
+
+
+def installed() -> str | None:
+    """The ``docker`` command, where its plugin is there too; runs nothing."""
+    docker = shutil.which("docker")
+    own = Path(os.environ.get("DOCKER_CONFIG") or Path.home() / ".docker") / "cli-plugins"
+    plugins = (Path(place) / "docker-compose" for place in (own, *PLUGIN_DIRECTORIES))
+    return docker if docker and any(os.access(plugin, os.X_OK) for plugin in plugins) else None
 
 
 def needed(endpoint: Endpoint) -> Compose:

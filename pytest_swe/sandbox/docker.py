@@ -39,6 +39,7 @@ class DockerProvider:
     """
 
     name = "docker"
+    _makes_groups = True
 
     def __init__(
         self,
@@ -71,7 +72,7 @@ class DockerProvider:
             memory=any(each.memory for each in found),
             pids=any(each.pids for each in found),
             platform=platform_of(found[0].machine),
-            groups=_has_compose(),
+            groups=self._makes_groups and _has_compose(),
             shares_host=all(each.is_here for each in found),
         )
 
@@ -159,7 +160,7 @@ class DockerProvider:
         from pytest_swe.sandbox.compose.build import Builder
         from pytest_swe.sandbox.compose.program import Compose
 
-        return Builder(engine, self._puller(engine), Compose.found(engine.endpoint))
+        return Builder(engine, self._puller(engine), Compose.found(engine.endpoint) if engine.has_buildkit else None)
 
     def _puller(self, engine: Engine) -> Puller:
         from pytest_swe.sandbox.docker_images import DockerImages

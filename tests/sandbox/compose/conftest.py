@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 import docker
 import pytest
 
-from pytest_swe.sandbox.compose.build import BUILT
+from pytest_swe.sandbox.compose.build import Build, Builder
 from pytest_swe.sandbox.docker import DockerProvider
 
 WriteTask = Callable[[Mapping[str, str]], Path]
@@ -45,14 +46,17 @@ def task(tmp_path: Path) -> WriteTask:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def built_images_go(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Images that a test built are removed; those that were there before stay."""
-    if not any(item.get_closest_marker("docker") for item in request.session.items):
+def built_images_go() -> Iterator[None]:
+    """Images that these tests built are removed, and no others: somebody else may build at the same time."""
+    made: set[str] = set()
+    build = Builder._build
+
+    def noted(self: Builder, wanted: Build, name: str, deadline: float) -> None:
+        made.add(name)
+        build(self, wanted, name, deadline)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Builder, "_build", noted)
         yield
-        return
-    client = request.getfixturevalue("engine")
-    before = {image["Id"] for image in client.images(filters={"label": BUILT})}
-    yield
-    for image in client.images(filters={"label": BUILT}):
-        if image["Id"] not in before:
-            client.remove_image(image["Id"], force=True)
+    for name in made:
+        subprocess.run(["docker", "image", "rm", "--force", name], capture_output=True)

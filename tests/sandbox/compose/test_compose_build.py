@@ -14,10 +14,12 @@ import pytest
 from pytest_swe.errors import ImageUnavailable, RowInvalid, Unsupported
 from pytest_swe.model import SandboxSpec
 from pytest_swe.sandbox.base import Sandbox
+from pytest_swe.sandbox.compose import program
 from pytest_swe.sandbox.compose.build import BUILT, Build
 from pytest_swe.sandbox.compose.content import content_hash
 from pytest_swe.sandbox.compose.program import Compose
 from pytest_swe.sandbox.docker import DockerProvider
+from pytest_swe.sandbox.group import GroupSpec
 from pytest_swe.sandbox.local import LocalProvider
 from pytest_swe.testing.conformance.fixtures import SOON, new_labels, shell
 
@@ -170,3 +172,14 @@ def test_who_cannot_refuses_it_by_name(tmp_path: Path) -> None:
     spec = SandboxSpec(image="x", keep_entrypoint=True, trusted=True)
     with pytest.raises(Unsupported, match="keep_entrypoint"):
         LocalProvider(state=tmp_path, isolate=False).acquire(spec, labels={})
+
+
+def test_without_compose_a_group_is_refused_by_name(
+    provider: DockerProvider, task: WriteTask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(program, "installed", lambda: None)
+    directory = task({"docker-compose.yaml": "services: {main: {image: x}}"})
+    spec = GroupSpec(main=SandboxSpec(image="x"), directory=directory, compose=directory / "docker-compose.yaml")
+    assert not provider.capabilities.groups
+    with pytest.raises(Unsupported, match=r"no `docker compose` here .*install"):
+        provider.acquire_group(spec, labels=new_labels())

@@ -20,6 +20,9 @@ _MIB = 1024 * 1024
 #: https://github.com/moby/moby/security/advisories/GHSA-mq39-4gv4-mvpx
 NO_NAME_SERVER = "127.0.0.1"
 
+#: The engine's resolver says nothing when nobody answers it; without these each foreign name took 20 seconds to fail.
+QUICKLY = ("timeout:1", "attempts:2")
+
 #: The bridge of an internal network has no address of the host's then, so nothing that listens on the host is reached.
 NO_HOST = {"com.docker.network.bridge.inhibit_ipv4": "true"}
 
@@ -80,7 +83,7 @@ class Project:
         if service.platform:
             made["platform"] = service.platform
         if self._is_closed and "network_mode" not in service.passed:
-            made["dns"] = [NO_NAME_SERVER]
+            made |= {"dns": [NO_NAME_SERVER], "dns_opt": [*QUICKLY]}
         made |= self._limits(service)
         return made | (self._main(service) if service.name == MAIN else {"user": service.user} if service.user else {})
 

@@ -56,6 +56,15 @@ def why_no_podman() -> str:
     return "no Podman service answers" if status else ""
 
 
+@functools.cache
+def why_no_compose() -> str:
+    try:
+        status = subprocess.run(["docker", "compose", "version"], capture_output=True, timeout=30).returncode
+    except (OSError, subprocess.TimeoutExpired):
+        status = -1
+    return "no `docker compose` here (bash .ci/compose.sh DIRECTORY, and DOCKER_CONFIG=DIRECTORY)" if status else ""
+
+
 def why_no_apptainer() -> str:
     if not shutil.which("apptainer"):
         return "no apptainer here (`make test-all`)"
@@ -124,6 +133,7 @@ def why_no_faketime() -> str:
 
 WHY_NOT: Mapping[str, Callable[[], str]] = {
     "docker": why_no_docker,
+    "compose": why_no_compose,
     "dockerd": why_no_dockerd,
     "rootless": why_no_rootless,
     "sshd": why_no_sshd,
@@ -141,7 +151,7 @@ WHY_NOT: Mapping[str, Callable[[], str]] = {
 }
 
 #: What `.ci/all.sh` starts: deselected in CI, too, where it was not started; the header of the run says so.
-APART = frozenset({"apptainer", "kubernetes", "opensandbox", "podman"})
+APART = frozenset({"apptainer", "compose", "kubernetes", "opensandbox", "podman"})
 
 
 def must_run_all(config: pytest.Config) -> bool:

@@ -1,6 +1,6 @@
 #!/bin/bash
-# all.sh COMMAND...: runs COMMAND with every backend of the providers started: Podman, Apptainer, OpenSandbox, and
-# Kubernetes where its programs are. As root, on Debian, with a Docker engine that answers.
+# all.sh COMMAND...: runs COMMAND with every backend of the providers started: Podman, Apptainer, OpenSandbox, Compose,
+# and Kubernetes where its programs are. As root, on Debian, with a Docker engine that answers.
 #
 # PYTEST_SWE_KUBE_BIN names the directory of the programs of Kubernetes; ../shared/infra/kube beside the repository is
 # taken where it is there.
@@ -17,6 +17,9 @@ unreached=() notes=()
 main() {
   local status=0
   backend apptainer bash "$here/apptainer.sh" || :
+  if ! docker compose version >/dev/null 2>&1 && backend compose bash "$here/compose.sh" "$work/docker-config"; then
+    export DOCKER_CONFIG=$work/docker-config
+  fi
   if backend podman bash "$here/podman.sh" start "$work/podman"; then
     CONTAINER_HOST=$(cat "$work/podman.out")
     export CONTAINER_HOST

@@ -71,6 +71,9 @@ class SandboxSpec:
 
     Units: ``memory_mb`` and ``disk_mb`` in MiB, ``seconds`` of life after which the sandbox ends by itself.
     ``None`` for a limit means no limit.
+
+    ``keep_entrypoint``: the image's own ENTRYPOINT is run first, as root, and is given the idle command that a sandbox
+    waits in; then ``user`` and ``workdir`` may be empty, which is the image's own. Docker and Podman only.
     """
 
     image: str
@@ -87,6 +90,7 @@ class SandboxSpec:
     seconds: float = 3 * 3600
     tree: Tree | None = None
     trusted: bool = False
+    keep_entrypoint: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

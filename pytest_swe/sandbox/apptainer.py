@@ -157,6 +157,8 @@ class ApptainerProvider:
             yield f"network={spec.network}"
         if spec.platform not in (None, able.platform):
             yield f"platform={spec.platform} on {able.platform}"
+        if spec.keep_entrypoint:
+            yield "keep_entrypoint"
         if not able.users and spec.user not in ("", "root", "0"):
             yield f"user={spec.user}: only root has users"
         if not spec.workdir.startswith("/") or posixpath.normpath(spec.workdir) != spec.workdir:

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_swe.errors import EngineUnavailable, SandboxError
@@ -20,7 +21,9 @@ from pytest_swe.sandbox.docker_pool import PATIENCE, Link, Pool
 from pytest_swe.sandbox.owner import PID, deadline_passed, owner_is_dead, prefixed
 
 if TYPE_CHECKING:
+    from pytest_swe.sandbox.compose.build import Builder
     from pytest_swe.sandbox.docker_engine import Engine
+    from pytest_swe.sandbox.group import Group, GroupSpec
     from pytest_swe.sandbox.images.pull import Puller, PullPolicy
 
 #: Removals at once in a sweep; the engine gains nothing past eight.
@@ -36,6 +39,7 @@ class DockerProvider:
     """
 
     name = "docker"
+    _makes_groups = True
 
     def __init__(
         self,
@@ -68,6 +72,7 @@ class DockerProvider:
             memory=any(each.memory for each in found),
             pids=any(each.pids for each in found),
             platform=platform_of(found[0].machine),
+            groups=self._makes_groups and _has_compose(),
             shares_host=all(each.is_here for each in found),
         )
 
@@ -85,6 +90,39 @@ class DockerProvider:
                 except EngineUnavailable:
                     if link.answers():  # it is there, and failed on this one
                         raise
+
+    def build_image(self, directory: Path, *, seconds: float = 600.0, force: bool = False) -> str:
+        """The name of the image of ``directory`` and its Dockerfile, built unless its content was built before.
+
+        Of several engines the first that answers has it then. Raises RowInvalid, ImageUnavailable with the builder's
+        last lines, DiskFull, EngineUnavailable.
+        """
+        from pytest_swe.sandbox.compose.build import Build
+
+        return self._builder(self._pool.standing()[0].engine()).image(
+            Build(directory=directory), seconds=seconds, force=force
+        )
+
+    def acquire_group(self, spec: GroupSpec, *, labels: Mapping[str, str]) -> Group:
+        """See `pytest_swe.sandbox.group.GroupProvider`; needs Docker Compose 2 beside the ``docker`` command."""
+        from pytest_swe.sandbox.compose.group import Starter
+
+        asked = replace(spec.main, keep_entrypoint=True)
+        refuse_unsupported(asked)
+        with self._pool.placed(asked) as link:
+            engine = link.engine()
+            return Starter(engine, self._builder(engine), link.facts()).group(spec, labels)
+
+    def prepare_group(self, spec: GroupSpec) -> tuple[str, ...]:
+        """Names of all images of a group, built or pulled. Variables of environments need no value yet.
+
+        Raises as ``acquire_group`` does.
+        """
+        from pytest_swe.sandbox.compose.group import Starter
+
+        link = self._pool.standing()[0]
+        engine = link.engine()
+        return Starter(engine, self._builder(engine), link.facts()).prepared(spec)
 
     def images(self) -> Mapping[str, Callable[[], Puller]]:
         """See `pytest_swe.sandbox.images.pull.HasImages`."""
@@ -117,6 +155,12 @@ class DockerProvider:
 
     def _images_of(self, link: Link) -> Puller:
         return self._puller(link.engine())
+
+    def _builder(self, engine: Engine) -> Builder:
+        from pytest_swe.sandbox.compose.build import Builder
+        from pytest_swe.sandbox.compose.program import Compose
+
+        return Builder(engine, self._puller(engine), Compose.found(engine.endpoint) if engine.has_buildkit else None)
 
     def _puller(self, engine: Engine) -> Puller:
         from pytest_swe.sandbox.docker_images import DockerImages
@@ -163,13 +207,29 @@ class DockerProvider:
 
         made = started(engine, spec, labels, self._puller(engine))
         attach = (*engine.command, "exec", "-it", made.container[:12], "bash")
-        sandbox = DockerSandbox(engine, made.container, user=spec.user, workdir=spec.workdir, attach=attach)
+        sandbox = DockerSandbox(engine, made.container, user=made.user, workdir=spec.workdir, attach=attach)
         sandbox.image = made.image
         return sandbox
 
     def _swept(self, engine: Engine, labels: Mapping[str, str] | None) -> int:
-        found = engine.containers([PID, *(f"{key}={value}" for key, value in prefixed(labels or {}).items())])
+        from pytest_swe.sandbox.compose.ends import remove_things, things
+
+        wanted = [PID, *(f"{key}={value}" for key, value in prefixed(labels or {}).items())]
+        found = engine.containers(wanted)
         if labels is None:
-            found = [item for item in found if owner_is_dead(item.labels) or deadline_passed(item.labels)]
+            found = [item for item in found if _is_over(item.labels)]
         with ThreadPoolExecutor(SWEEPERS) as pool:
-            return sum(pool.map(engine.discard, [item.id for item in found]))
+            removed = sum(pool.map(engine.discard, [item.id for item in found]))
+        beside = things(engine, wanted)
+        remove_things(engine, [thing for thing in beside if labels is not None or _is_over(thing[1])])
+        return removed
+
+
+def _has_compose() -> bool:
+    from pytest_swe.sandbox.compose.program import installed
+
+    return installed() is not None
+
+
+def _is_over(labels: Mapping[str, str]) -> bool:
+    return owner_is_dead(labels) or deadline_passed(labels)

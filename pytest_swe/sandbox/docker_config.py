@@ -52,9 +52,7 @@ def container_config(spec: SandboxSpec, labels: Mapping[str, str]) -> dict[str, 
         host["Memory"] = host["MemorySwap"] = spec.memory_mb * 1024 * 1024
     return {
         "Image": spec.image,
-        "Entrypoint": ["/bin/sh", "-c", 'eval "$1"', "idle", IDLE, str(math.ceil(spec.seconds))],
-        "Cmd": [],
-        "User": "0",
+        **_first_process(spec),
         "WorkingDir": spec.workdir,
         "Env": [f"{name}={value}" for name, value in spec.env.items()],
         "Hostname": HOSTNAME,
@@ -64,6 +62,21 @@ def container_config(spec: SandboxSpec, labels: Mapping[str, str]) -> dict[str, 
         "StopSignal": "SIGKILL",
         "HostConfig": host,
     }
+
+
+def idle(seconds: float) -> list[str]:
+    """The command that waits in a sandbox, for at most ``seconds``."""
+    return ["/bin/sh", "-c", 'eval "$1"', "idle", IDLE, str(math.ceil(seconds))]
+
+
+def _first_process(spec: SandboxSpec) -> dict[str, JSON]:
+    """Always as root: in a container of another user's, commands of root have none of root's rights, not even to kill.
+
+    An image's own entrypoint is given the command.
+    """
+    if spec.keep_entrypoint:
+        return {"Cmd": [*idle(spec.seconds)], "User": "0"}
+    return {"Entrypoint": [*idle(spec.seconds)], "Cmd": [], "User": "0"}
 
 
 def checked_text(*values: str) -> None:
@@ -94,7 +107,7 @@ def refuse_unsupported(spec: SandboxSpec, able: Limits | None = None) -> None:
             )
     if spec.network not in ("none", "full"):
         raise Unsupported(f"network={spec.network!r}: the Docker provider knows 'none' and 'full'")
-    if not spec.workdir.startswith("/"):
+    if not spec.workdir.startswith("/") and not (spec.keep_entrypoint and not spec.workdir):
         raise Unsupported(f"workdir={spec.workdir!r}: it must be an absolute path")
     for name in spec.capabilities:
         if name.upper() == "ALL":

@@ -96,6 +96,8 @@ class Engine:
     name = "Docker"
     #: Networks whose registries it speaks to without TLS, whatever its configuration says.
     plain: tuple[str, ...] = ("127.0.0.0/8",)
+    #: Whether it builds with BuildKit itself, without a container of BuildKit's.
+    has_buildkit = True
 
     def __init__(self, host: str | None = None) -> None:
         self.host = host

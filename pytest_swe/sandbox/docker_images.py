@@ -11,6 +11,7 @@ import socket
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import BinaryIO, cast
 
 from pytest_swe.errors import EngineUnavailable, ImageUnavailable
@@ -172,18 +173,45 @@ class DockerImages:
         return self._about
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImageConfig:
+    """What an image says of the containers made of it. ``user`` is empty where that is root."""
+
+    user: str = ""
+    workdir: str = ""
+    entrypoint: tuple[str, ...] = ()
+    command: tuple[str, ...] = ()
+
+
+def image_config(engine: Engine, image: str) -> ImageConfig:
+    """Raises Refused when there is no such image."""
+    with engine.asked("GET", f"images/{image}/json") as answer:
+        found = answer.json().get("Config") or {}
+    return ImageConfig(
+        user=str(found.get("User") or ""),
+        workdir=str(found.get("WorkingDir") or ""),
+        entrypoint=tuple(map(str, found.get("Entrypoint") or ())),
+        command=tuple(map(str, found.get("Cmd") or ())),
+    )
+
+
+def made_of(engine: Engine, container: str) -> str:
+    """The id of the image that ``container`` was made of."""
+    with engine.asked("GET", f"containers/{container}/json") as answer:
+        return str(answer.json()["Image"])
+
+
 def digest_of(engine: Engine, container: str, image: str) -> str:
     """The digest of the image that ``container`` was made of, see `pytest_swe.sandbox.base.ImageFacts`."""
-    with engine.asked("GET", f"containers/{container}/json") as answer:
-        made_of = str(answer.json()["Image"])
-    held = DockerImages(engine).find(made_of)
+    found = made_of(engine, container)
+    held = DockerImages(engine).find(found)
     digests = dict(digest.split("@", 1) for digest in held.digests) if held else {}
     with suppress(ValueError):
         own = parse(image)
         for name, digest in digests.items():
             if digest == own.digest or parse(name).name == own.name:
                 return digest
-    return next(iter(digests.values()), f"local:{made_of}")
+    return next(iter(digests.values()), f"local:{found}")
 
 
 def _platform(platform: str | None) -> dict[str, str]:

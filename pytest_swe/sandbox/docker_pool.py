@@ -142,7 +142,7 @@ class Pool:
         able = self._able(self.standing(), spec)
         if len(able) > 1:
             able = [link for link in able if has_disk(Need.of(spec), self._free_mb(link))] or able
-            able = _with_image(able, spec.image) or able
+            able = (_with_image(able, spec.image) if spec.image else []) or able
         with self._lock:
             link = _emptiest(able) if len(able) > 1 else able[0]
             link.placing += 1

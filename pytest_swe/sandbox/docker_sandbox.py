@@ -198,12 +198,16 @@ class DockerSandbox:
             pause = min(pause * 2, 0.5)
         return code
 
+    def end_commands(self) -> None:
+        """Kill all that commands started and left, as a time-out does; with it the sandbox where that fails."""
+        self._kill_everything()
+
     def _kill_everything(self) -> None:
         """Kill every process but the first, whatever it traps or left: if that fails, the container."""
-        deadline = time.monotonic() + KILL_SECONDS
+        deadline = self._soon()
         try:
             for _ in range(KILL_TRIES):
-                self._as_root("kill -9 -1", deadline)
+                self._kill_once(deadline)
                 if not self._survivors():
                     return
             self._engine.kill(self.id)
@@ -211,10 +215,18 @@ class DockerSandbox:
             # Over already; the next call says so.
             return
 
-    def _as_root(self, script: str, deadline: float, feed: Callable[[bytes], None] = lambda _: None) -> int | None:
+    def _kill_once(self, deadline: float) -> None:
+        self._as_root("kill -9 -1", deadline)
+
+    def _soon(self) -> float:
+        return time.monotonic() + KILL_SECONDS
+
+    def _as_root(
+        self, script: str, deadline: float, feed: Callable[[bytes], None] = lambda _: None, user: str = "0"
+    ) -> int | None:
         """Exit status of a line of shell, None when it did not end in time."""
         argv = ["/bin/sh", "-c", script]
-        exec_id = self._engine.exec_create(self.id, argv, env={}, user="0", cwd="/", stdin=False)
+        exec_id = self._engine.exec_create(self.id, argv, env={}, user=user, cwd="/", stdin=False)
         with self._engine.exec_start(exec_id) as (connection, first):
             feed(first)
             ended = pump(connection, b"", feed, deadline)

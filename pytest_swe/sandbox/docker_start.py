@@ -12,7 +12,7 @@ from pytest_swe.model import SandboxSpec
 from pytest_swe.sandbox.base import ImageFacts
 from pytest_swe.sandbox.docker_config import container_config
 from pytest_swe.sandbox.docker_engine import Engine, Refused
-from pytest_swe.sandbox.docker_images import digest_of
+from pytest_swe.sandbox.docker_images import digest_of, image_config, made_of
 from pytest_swe.sandbox.images.pull import Puller
 from pytest_swe.sandbox.owner import owner_labels
 
@@ -22,10 +22,11 @@ FOREIGN_SECONDS = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """A running container, and what it was made of."""
+    """A running container, what it was made of, and whose its commands are."""
 
     container: str
     image: ImageFacts
+    user: str
 
 
 def started(engine: Engine, spec: SandboxSpec, labels: Mapping[str, str], puller: Puller) -> Started:
@@ -40,10 +41,11 @@ def started(engine: Engine, spec: SandboxSpec, labels: Mapping[str, str], puller
         _start(engine, container, spec)
         _check_architecture(engine, container, spec, warnings)
         digest = digest_of(engine, container, spec.image)
+        user = spec.user or image_config(engine, made_of(engine, container)).user
     except BaseException:
         engine.discard(container)
         raise
-    return Started(container, ImageFacts(digest, seconds))
+    return Started(container, ImageFacts(digest, seconds), user)
 
 
 def _created(

@@ -165,6 +165,8 @@ def refuse_unsupported(spec: SandboxSpec, options: Options) -> None:
         )
     if spec.platform not in (None, options.platform):
         raise Unsupported(f"platform={spec.platform}: pods go to nodes of {options.platform} (option platform)")
+    if spec.keep_entrypoint:
+        raise Unsupported("keep_entrypoint: a pod's first process is not the image's own")
     if not spec.workdir.startswith("/"):
         raise Unsupported(f"workdir={spec.workdir!r}: it must be an absolute path")
     unknown = sorted({name.upper().removeprefix("CAP_") for name in spec.capabilities} - KNOWN_CAPABILITIES)

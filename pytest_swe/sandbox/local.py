@@ -133,6 +133,8 @@ class LocalProvider:
         for field, honoured in able.items():
             if getattr(spec, field) is not None and not honoured:
                 yield f"{field}={getattr(spec, field)}"
+        if spec.keep_entrypoint:
+            yield "keep_entrypoint: it has no images"
         if spec.capabilities:
             yield f"capabilities={','.join(spec.capabilities)}"
         if spec.network not in ("none", "full"):

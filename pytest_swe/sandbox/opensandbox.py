@@ -144,6 +144,8 @@ class OpenSandboxProvider:
             raise Unsupported(f"pids={spec.pids}: OpenSandbox limits processes by its server's own setting")
         if spec.disk_mb is not None:
             raise Unsupported(f"disk_mb={spec.disk_mb}: OpenSandbox cannot limit disk space")
+        if spec.keep_entrypoint:
+            raise Unsupported("keep_entrypoint: OpenSandbox replaces the image's entrypoint")
         if spec.capabilities:
             raise Unsupported(f"capabilities={','.join(spec.capabilities)}: OpenSandbox gives no more rights")
         if not spec.workdir.startswith("/"):

@@ -35,6 +35,7 @@ class PodmanEngine(Engine):
 
     name = "Podman"
     plain = ()
+    has_buildkit = False
 
     @property
     def command(self) -> tuple[str, ...]:

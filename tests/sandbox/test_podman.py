@@ -11,14 +11,23 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Protocol
 
 import docker
 import pytest
 
-from pytest_swe.errors import ImageUnavailable, OutOfMemory, SandboxFileError, SandboxLost, SandboxStartFailed
+from pytest_swe.errors import (
+    ImageUnavailable,
+    OutOfMemory,
+    SandboxFileError,
+    SandboxLost,
+    SandboxStartFailed,
+    Unsupported,
+)
 from pytest_swe.model import SandboxSpec
 from pytest_swe.sandbox.base import Sandbox
+from pytest_swe.sandbox.group import GroupSpec
 from pytest_swe.sandbox.podman import PodmanProvider, usual_host
 from pytest_swe.testing.conformance import *  # noqa: F403
 from pytest_swe.testing.conformance.fixtures import SOON, Acquire, KillFromOutside, new_labels, shell
@@ -253,3 +262,28 @@ def test_the_command_to_attach_enters_it(acquire: Acquire) -> None:
     command = [word.replace("-it", "-i") for word in made.attach]
     done = subprocess.run(command, input=b"cat /tmp/inside", capture_output=True, timeout=SOON, check=True)
     assert done.stdout == b"found"
+
+
+def test_an_image_of_a_dockerfile_keeps_its_entrypoint(
+    provider: PodmanProvider, test_image: str, tmp_path: Path
+) -> None:
+    script = "printf '#!/bin/sh\\ntouch /ep\\nexec \"$@\"\\n' > /ep.sh && chmod +x /ep.sh"
+    text = f'FROM {test_image}\nRUN {script} && echo {uuid.uuid4()}\nWORKDIR /app\nENTRYPOINT ["/ep.sh"]\n'
+    (tmp_path / "Dockerfile").write_text(text)
+    image = provider.build_image(tmp_path)
+    try:
+        assert provider.build_image(tmp_path) == image
+        spec = SandboxSpec(image=image, keep_entrypoint=True, user="", workdir="", seconds=300)
+        kept = provider.acquire(spec, labels=new_labels())
+        try:
+            assert shell(kept, "ls /ep; pwd; id -u") == "/ep\n/app\n0\n"
+        finally:
+            kept.close()
+    finally:
+        subprocess.run(["podman", "--url", usual_host(), "rmi", "--force", image], capture_output=True)
+
+
+def test_groups_are_refused_by_name(provider: PodmanProvider, tmp_path: Path) -> None:
+    assert not provider.capabilities.groups
+    with pytest.raises(Unsupported, match="provider podman runs no tasks with a compose file"):
+        provider.acquire_group(GroupSpec(main=SandboxSpec(image="x"), directory=tmp_path), labels={})

@@ -8,10 +8,11 @@ import pytest
 
 from pytest_swe.errors import SweError
 from pytest_swe.item import SweItem
-from pytest_swe.job import Job
+from pytest_swe.jobs import job_of
 from pytest_swe.model import Candidate, Instance
-from pytest_swe.run import RUN, labels_of
+from pytest_swe.run import RUN
 from pytest_swe.sandbox.base import Sandbox, SandboxProvider
+from pytest_swe.working import Working
 
 
 @pytest.fixture(scope="session")
@@ -38,17 +39,10 @@ def swe_job(
     swe_provider: SandboxProvider,
     swe_instance: Instance,
     swe_candidate: Candidate,
-) -> Iterator[Job]:
+) -> Iterator[Working]:
     """This item's Job, with its first sandbox standing."""
     item = _item(request)
-    job = Job(
-        swe_instance,
-        swe_candidate,
-        harness=item.harness,
-        provider=swe_provider,
-        policy=item.run.policy,
-        labels=labels_of(item.run, item.planned),
-    )
+    job = job_of(item, swe_instance, swe_candidate, swe_provider)
     item.run.jobs.add(job)
     if item.run.stopping:  # told so since this item's setup began
         job.cancel()
@@ -67,7 +61,7 @@ def swe_job(
 
 
 @pytest.fixture
-def swe_sandbox(swe_job: Job) -> Sandbox:
+def swe_sandbox(swe_job: Working) -> Sandbox:
     """The sandbox that this item's evaluation will run in."""
     assert swe_job.sandbox is not None
     return swe_job.sandbox

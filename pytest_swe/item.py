@@ -17,12 +17,12 @@ import pytest
 from pytest_swe.errors import SweError
 from pytest_swe.extract import extracted
 from pytest_swe.harness.base import Harness
-from pytest_swe.job import Job
 from pytest_swe.model import Candidate, Instance, Reason, SandboxSpec, Status
-from pytest_swe.planning import Planned
+from pytest_swe.planning import Planned, Source
 from pytest_swe.reward import Outcome, Reward, Verdict, fault_of, value_of
 from pytest_swe.run import RUN, DatasetPlan, Run
 from pytest_swe.user_code import user_code
+from pytest_swe.working import Working
 
 OUTCOME = pytest.StashKey[Outcome]()
 
@@ -43,7 +43,7 @@ class NotMeasured(Exception):
         self.outcome = outcome
 
 
-def evaluate(swe_job: Job) -> None:
+def evaluate(swe_job: Working) -> None:
     """Evaluate in a sandbox. The work is in `SweItem.runtest`; this names the fixtures."""
 
 
@@ -107,7 +107,7 @@ class SweItem(pytest.Function):
         self.stash[OUTCOME] = Outcome(reward=self.reward(verdict))
         pytest.skip(verdict.detail or str(verdict.reason))
 
-    def keep_outcome(self, job: Job) -> None:
+    def keep_outcome(self, job: Working) -> None:
         """The outcome of a Job that never had a sandbox, for the report on this setup."""
         outcome = job.go()
         unsupported = outcome.reward.reason == Reason.UNSUPPORTED and self.run.settings.unsupported == "skip"
@@ -123,7 +123,7 @@ class SweItem(pytest.Function):
 
     def _evaluate(self) -> Outcome:
         job = self.funcargs["swe_job"]
-        assert isinstance(job, Job)
+        assert isinstance(job, Working)
         return job.go()
 
     def _without_sandbox(self) -> Outcome:
@@ -157,12 +157,24 @@ class SweItem(pytest.Function):
             return Candidate(model="base", source="base")
         if planned.source == "gold":
             return Candidate(model="gold", patch=self.harness.gold(instance), source="gold")
+        source = self.source
+        if source.agent:
+            return Candidate(model=planned.model, source=planned.source, agent=True)
         assert planned.prediction is not None
-        source = next(source for source in self.run.sources() if source.name == planned.source)
         assert source.predictions is not None
         text = source.predictions.patch(planned.prediction)
         patch = extracted(text) if self.run.settings.extract_diff else text
         return Candidate(model=planned.model, patch=patch, source=planned.source, extracted=patch != text)
+
+    @property
+    def source(self) -> Source:
+        """Where this item's candidate comes from."""
+        planned = self.planned
+        return next(
+            source
+            for source in self.run.sources()
+            if source.name == planned.source and (not source.agent or planned.model in source.models)
+        )
 
     # -- rewards ---------------------------------------------------------------------------------------------------
 

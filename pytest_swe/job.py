@@ -6,30 +6,27 @@ A Job owns its attempts (a fresh sandbox each), its phases, and its sandboxes; `
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import partial
 
+from pytest_swe.attempting import Attempting
 from pytest_swe.control import ControlRun
-from pytest_swe.errors import SandboxError, SweError
+from pytest_swe.errors import SweError
 from pytest_swe.extract import hint
 from pytest_swe.harness.base import Harness
 from pytest_swe.model import Candidate, EvalLog, Instance, Look, Reason, Report, SandboxSpec
-from pytest_swe.outcome import Attempted, decided_again, outcome_of
+from pytest_swe.outcome import Attempted
 from pytest_swe.policy import Policy
-from pytest_swe.retries import control_decides, seconds_before_next
 from pytest_swe.reward import Outcome, Verdict, verdict_of_error, verdict_of_report
-from pytest_swe.sandbox.admission import Need
-from pytest_swe.sandbox.base import ImageFacts, Sandbox, SandboxProvider, free_disk_mb, image_of
+from pytest_swe.sandbox.base import ImageFacts, Sandbox, SandboxProvider, image_of
 from pytest_swe.second_look import second_look
-from pytest_swe.working import Working
 
 #: Part of the time limit from which on the control counts as slow.
 SLOW = 0.5
 
 
-class Job(Working):
+class Job(Attempting):
     """Judge one candidate on one instance. ``labels`` go onto every sandbox."""
 
     def __init__(
@@ -42,15 +39,8 @@ class Job(Working):
         policy: Policy | None = None,
         labels: Mapping[str, str] | None = None,
     ) -> None:
-        super().__init__(instance.id)
-        self.instance = instance
-        self.candidate = candidate
-        self.sandbox: Sandbox | None = None
+        super().__init__(instance, candidate, provider=provider, policy=policy, labels=labels)
         self._harness = harness
-        self._provider = provider
-        self._policy = policy or Policy()
-        self._labels = dict(labels or {})
-        self._image_digest = ""
 
     # -- the work ----------------------------------------------------------------------------------------------------
 
@@ -63,27 +53,6 @@ class Job(Working):
         if not self._standing.is_set():
             self._acquire_error = attempts[-1].error
         return self._ended(attempts)
-
-    def _ended(self, attempts: list[Attempted]) -> Outcome:
-        if self._policy.keep(self.candidate, attempts[-1].verdict):
-            self._kept = self.sandbox
-        return self._outcome_of(attempts)
-
-    def _failed(self, error: BaseException) -> Outcome:
-        return self._outcome_of([Attempted(verdict_of_error(error))])
-
-    def _admit(self) -> None:
-        """Wait until this host has room for the sandbox."""
-        admission = self._policy.admission
-        if admission is not None and self._provider.capabilities.shares_host:
-            with self._phase("queue"):
-                self._at_end.enter_context(
-                    admission.admitted(
-                        Need.of(self.instance.spec),
-                        stopped=self._cancelled.is_set,
-                        free_disk_mb=partial(free_disk_mb, self._provider),
-                    )
-                )
 
     def _gather(self) -> None:
         """What the row's tests need and the row does not hold."""
@@ -105,30 +74,6 @@ class Job(Working):
         sandbox, self.sandbox = self.sandbox, None
         if sandbox is not None:
             self._release(sandbox)
-
-    def _attempts(self, attempt: Callable[[], Attempted]) -> list[Attempted]:
-        """As many as `pytest_swe.retries` asks for, each in a fresh sandbox; the last one counts."""
-        done = [attempt()]
-        while (wait := self._wait_before_next(done)) is not None:
-            self._close_sandbox()
-            self._cancelled.wait(wait * self._policy.pace)
-            done.append(attempt())
-        last = done[-1]
-        if self.candidate.is_control:
-            return done
-        if control_decides(last.verdict) and self._control().measured:
-            last.verdict = replace(last.verdict, status="unresolved")
-        elif last.verdict.reason == Reason.TESTS_TIMED_OUT and self._is_slow_here():
-            self._close_sandbox()
-            done = decided_again(done, attempt())
-        return done
-
-    def _wait_before_next(self, done: list[Attempted]) -> float | None:
-        """Seconds before one more attempt; None when there is to be none."""
-        error = done[-1].error
-        if isinstance(error, SandboxError) and not error.retryable:
-            return None  # the provider has waited in vain already
-        return seconds_before_next([each.verdict for each in done], self._policy.retries)
 
     def _attempt(self) -> Attempted:
         attempt = Attempted(Verdict("error", Reason.INTERNAL))
@@ -217,19 +162,6 @@ class Job(Working):
             for name, sign in (("pull", 1), (phase, -1)):
                 self._phases[name] = round(self._phases.get(name, 0.0) + sign * found.seconds * 1000, 1)
         return found
-
-    # -- the result --------------------------------------------------------------------------------------------------
-
-    def _outcome_of(self, attempts: list[Attempted]) -> Outcome:
-        return outcome_of(
-            self.instance,
-            self.candidate,
-            self._provider,
-            attempts,
-            kept=self.sandbox.attach if self._kept is not None and self.sandbox is not None else (),
-            image_digest=self._image_digest,
-            times=self._times(),
-        )
 
 
 def _key(instance: Instance) -> str:

@@ -36,6 +36,8 @@ class Reason(StrEnum):
     TESTS_TIMED_OUT = "tests_timed_out"
     TAMPERED = "tampered"
     MISSING_PREDICTION = "missing_prediction"
+    AGENT_TIMED_OUT = "agent_timed_out"
+    REWARD_BELOW = "reward_below"
     # the environment's, the row's, ours
     ROW_INVALID = "row_invalid"
     PREDICTION_INVALID = "prediction_invalid"
@@ -53,6 +55,12 @@ class Reason(StrEnum):
     LOG_UNPARSEABLE = "log_unparseable"
     SUITE_DID_NOT_RUN = "suite_did_not_run"
     WORKER_CRASHED = "worker_crashed"
+    AGENT_SETUP_FAILED = "agent_setup_failed"
+    MODEL_UNAVAILABLE = "model_unavailable"
+    MODEL_FAILED = "model_failed"
+    NOT_CONCEALED = "not_concealed"
+    VERIFIER_FAILED = "verifier_failed"
+    DEADLINE = "deadline"
     CANCELLED = "cancelled"
     INTERNAL = "internal"
 
@@ -147,17 +155,19 @@ class Origin:
 class Candidate:
     """What is to be judged: a patch, or (``patch is None``) the unpatched tree as a control.
 
-    ``extracted``: the patch was taken out of a longer text, because the user asked for it.
+    ``extracted``: the patch was taken out of a longer text, because the user asked for it. ``agent``: the patch is what
+    an agent will leave, and None until it has.
     """
 
     model: str
     patch: bytes | None = None
     source: str = ""
     extracted: bool = False
+    agent: bool = False
 
     @property
     def is_control(self) -> bool:
-        return self.patch is None
+        return self.patch is None and not self.agent
 
     @property
     def is_empty(self) -> bool:

@@ -34,13 +34,20 @@ class Selection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """Where candidates come from: a control (``gold``, ``base``), a read predictions file, or (``""``) nowhere."""
+    """Where candidates come from: a control (``gold``, ``base``), a read predictions file, or (``""``) nowhere.
+
+    ``agent`` is the text that names an agent, ``model`` the model that it uses; the two together are its column.
+    """
 
     name: str
     predictions: Predictions | None = None
+    agent: str = ""
+    model: str = ""
 
     @property
     def models(self) -> tuple[str, ...]:
+        if self.agent:
+            return (f"{self.agent}+{self.model}" if self.model else self.agent,)
         if self.predictions is None:
             return (self.name,)  # a control; "" when there are no candidates at all
         return tuple(dict.fromkeys(ref.model for ref in self.predictions.refs)) or ("",)

@@ -16,6 +16,7 @@ from pytest_swe.sandbox import outside
 from pytest_swe.sandbox.given import checked, given
 
 if TYPE_CHECKING:
+    from pytest_swe.agent.base import Agent
     from pytest_swe.dataset.base import DatasetReader
     from pytest_swe.harness.base import Harness
     from pytest_swe.sandbox.base import SandboxProvider
@@ -114,6 +115,20 @@ def reader(name: str) -> DatasetReader:
     """A new reader of one format; what it needs beyond this package is asked for when it reads."""
     make = cast("type[DatasetReader]", _load("format", name, READERS))
     return make()
+
+
+def agents() -> tuple[str, ...]:
+    """Names of the agents that come with the package."""
+    from pytest_swe.agent.builtin import names
+
+    return names()
+
+
+def agent(text: str) -> Agent:
+    """The agent that ``text`` names: a built-in one, ``command:...``, or ``module:Class``. Raises UsageError."""
+    from pytest_swe.agent.builtin import agent_named
+
+    return agent_named(text)
 
 
 def _load(kind: str, name: str, table: Mapping[str, Entry], also: Callable[[], tuple[str, ...]] = tuple) -> object:

@@ -37,6 +37,11 @@ FAULTS: Mapping[Reason, Fault] = {
     Reason.SANDBOX_REMOVED: "environment",
     Reason.NETWORK_NEEDED: "environment",
     Reason.TEST_PATCH_FAILED: "environment",
+    Reason.AGENT_TIMED_OUT: "candidate",
+    Reason.REWARD_BELOW: "candidate",
+    Reason.AGENT_SETUP_FAILED: "environment",
+    Reason.MODEL_UNAVAILABLE: "environment",
+    Reason.NOT_CONCEALED: "environment",
 }
 
 

@@ -19,6 +19,7 @@ from typing import cast
 import pytest
 
 from pytest_swe import registry
+from pytest_swe.agents import agent_sources, depends_on
 from pytest_swe.dataset.predictions import read_predictions
 from pytest_swe.dataset.source import Dataset, dataset_of_rows
 from pytest_swe.errors import RowInvalid, SweError
@@ -97,7 +98,7 @@ class Run:
         if path not in self._plans:
             dataset = self._open(path)
             chosen = select(dataset.refs, self._selection())
-            items = plan(chosen, self.sources(), self.settings.repeat)
+            items = plan(chosen, self.sources(), self.settings.repeat * self.settings.attempts)
             self._plans[path] = DatasetPlan(dataset, items, {item.name: item for item in items})
         return self._plans[path]
 
@@ -121,6 +122,7 @@ class Run:
                 "timeout": settings.timeout,
                 "cpus": settings.cpus,
                 "memory_mb": settings.memory_mb,
+                **(depends_on(settings) if planned.source.startswith("agent:") else {}),
                 "versions": judges(),
                 "left_out": sorted(self.quarantine.tests.get(planned.instance_id, ())),
             },
@@ -199,8 +201,9 @@ class Run:
         """What ``--swe-preds`` names, read once."""
         if self._sources is None:
             base = Path(self.config.invocation_params.dir)
-            names = dict.fromkeys(self.settings.preds or ("",))
-            self._sources = tuple(self._source(name, base) for name in names)
+            names = dict.fromkeys(self.settings.preds or (() if self.settings.agents else ("",)))
+            found = [*(self._source(name, base) for name in names), *agent_sources(self.settings)]
+            self._sources = tuple(dict.fromkeys(found))
         return self._sources
 
     def _source(self, name: str, base: Path) -> Source:

@@ -62,6 +62,26 @@ class Settings:
     second_look: SecondLook = "doubt"
     extract_diff: bool = False
     fail_under: float | None = None
+    agents: tuple[str, ...] = ()
+    agent_args: tuple[str, ...] = ()
+    agent_kit: Path | None = None
+    agent_timeout: float | None = None
+    agent_setup_timeout: float | None = None
+    agent_network: Literal["none", "full"] | None = None
+    attempts: int = 1
+    models: tuple[str, ...] = ()
+    model_url: str = ""
+    model_protocol: Literal["openai", "anthropic"] = "openai"
+    model_key: str | None = None
+    user_model: str = ""
+    user_model_url: str = ""
+    user_model_key: str | None = None
+    envs: tuple[str, ...] = ()
+    compose_vars: tuple[str, ...] = ()
+    force_build: bool = False
+    timeout_multiplier: float = 1.0
+    mcp: Literal["off", "optional", "required"] = "optional"
+    harbor_results: Path | None = None
 
 
 def settings_from(config: pytest.Config) -> Settings:
@@ -81,7 +101,7 @@ def settings_from(config: pytest.Config) -> Settings:
         given["memory_mb"] = given.pop("memory")
     if "image_budget" in given:
         given["image_budget_mb"] = _memory(str(given.pop("image_budget")), "--swe-image-budget")
-    for key in ("rewards", "cache", "baseline", "quarantine"):
+    for key in ("rewards", "cache", "baseline", "quarantine", "agent_kit", "harbor_results"):
         if key in given:
             given[key] = base / str(given[key])
     _check(given)
@@ -180,6 +200,11 @@ _PLURALS = {
     "instances": "instance",
     "image_mirrors": "image_mirror",
     "provider_options": "provider_option",
+    "agents": "agent",
+    "agent_args": "agent_arg",
+    "models": "model",
+    "envs": "env",
+    "compose_vars": "compose_var",
 }
 
 _CONVERTERS = {"docker_hosts": _hosts, "budget": _budget, "shard": _shard, "memory": _memory, "run_id": _run_id}
@@ -189,13 +214,12 @@ def _check(given: Mapping[str, object]) -> None:
     for key in ("limit", "sample", "retries"):
         if cast("int", given.get(key, 0)) < 0:
             raise pytest.UsageError(f"--swe-{key} {given[key]}: expected 0 or more")
-    if cast("int", given.get("repeat", 1)) < 1:
-        raise pytest.UsageError(f"--swe-repeat {given['repeat']}: expected 1 or more")
-    for key in ("timeout", "cpus"):
+    for key in ("repeat", "pulls", "attempts"):
+        if cast("int", given.get(key, 1)) < 1:
+            raise pytest.UsageError(f"--swe-{key} {given[key]}: expected 1 or more")
+    for key in ("timeout", "cpus", "agent_timeout", "agent_setup_timeout", "timeout_multiplier"):
         if key in given and cast("float", given[key]) <= 0:
-            raise pytest.UsageError(f"--swe-{key} {given[key]}: expected more than 0")
-    if cast("int", given.get("pulls", 1)) < 1:
-        raise pytest.UsageError(f"--swe-pulls {given['pulls']}: expected 1 or more")
+            raise pytest.UsageError(f"--swe-{key.replace('_', '-')} {given[key]}: expected more than 0")
     rate = cast("float", given.get("fail_under", 0.0))
     if not 0 <= rate <= 1:
         raise pytest.UsageError(f"--swe-fail-under {rate}: expected a rate from 0 to 1, such as 0.9")

@@ -18,6 +18,7 @@ from typing import Protocol
 from pytest_swe.errors import Cancelled
 from pytest_swe.outcome import Times
 from pytest_swe.reward import Outcome
+from pytest_swe.sandbox.base import Sandbox
 
 log = logging.getLogger(__name__)
 
@@ -37,11 +38,12 @@ class Working(abc.ABC):
     """One item's work. A subclass says what it is (`_judge`), and what is made of an unknown failure (`_failed`).
 
     `run` does it all in the calling thread. `start` begins in a thread and lets it wait for `go` when what it
-    needs stands, so that pytest can tell setup from call.
+    needs stands, so that pytest can tell setup from call. ``sandbox`` is the one that it works in now.
     """
 
     def __init__(self, name: str) -> None:
         self._name = name
+        self.sandbox: Sandbox | None = None
         self._phases: dict[str, float] = {}
         self._started_at = datetime.now(UTC)
         self._begun = time.monotonic()
@@ -168,6 +170,8 @@ class Working(abc.ABC):
     def _close_all(self, but: Held | None = None) -> None:
         with self._lock:
             held = [each for each in self._held if each is not but]
+            if but is None:
+                self.sandbox = None
         for each in reversed(held):
             self._release(each)
 

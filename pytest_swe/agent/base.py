@@ -21,7 +21,7 @@ ModelProtocol = Literal["openai", "anthropic"]
 class AgentSetupFailed(SweError):
     """The agent could not be installed or configured in the sandbox; nothing of the candidate was run."""
 
-    reason = Reason.SANDBOX_START_FAILED
+    reason = Reason.AGENT_SETUP_FAILED
     retryable = True
 
 

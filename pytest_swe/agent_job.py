@@ -1,0 +1,95 @@
+"""A Job whose candidate is an agent: it works in one sandbox, and what it leaves is judged in a fresh one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from pathlib import Path
+
+from pytest_swe.agent_work import AgentMade, AgentSetting, AgentWork, told
+from pytest_swe.errors import SweError
+from pytest_swe.harness.base import Harness
+from pytest_swe.job import Job
+from pytest_swe.model import Candidate, Instance, Network, Reason
+from pytest_swe.outcome import Attempted
+from pytest_swe.policy import Policy
+from pytest_swe.reward import Outcome, Verdict, verdict_of_error
+from pytest_swe.sandbox.base import SandboxProvider
+
+
+class AgentJob(Job):
+    """Let an agent make the candidate, then judge that.
+
+    ``network`` is what the agent's own sandbox has; the grading one has what the row says. ``place``: where the agent's
+    files are written.
+    """
+
+    def __init__(
+        self,
+        instance: Instance,
+        candidate: Candidate,
+        *,
+        setting: AgentSetting,
+        instruction: str,
+        harness: Harness,
+        provider: SandboxProvider,
+        network: Network = "none",
+        place: Path | None = None,
+        policy: Policy | None = None,
+        labels: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(instance, candidate, harness=harness, provider=provider, policy=policy, labels=labels)
+        self._setting = setting
+        self._instruction = instruction
+        self._place = place
+        self._grading = instance
+        seconds = max(instance.spec.seconds, 2 * setting.seconds)
+        self._working = replace(instance, spec=replace(instance.spec, network=network, seconds=seconds))
+        self._made: AgentMade | None = None
+
+    def _judge(self) -> Outcome:
+        self._gather()
+        self._admit()
+        self.instance = self._working
+        attempts = self._attempts(self._agent_attempt)
+        if not self._standing.is_set():
+            self._acquire_error = attempts[-1].error
+        if self._made is None or self.candidate.is_empty:
+            return self._ended(attempts)
+        # Nothing that the agent could write reaches the grading sandbox, except the patch.
+        self._close_sandbox()
+        self.instance = replace(self._grading, staged=self.instance.staged)
+        return self._ended(self._attempts(self._attempt))
+
+    def _agent_attempt(self) -> Attempted:
+        attempt = Attempted(Verdict("error", Reason.INTERNAL))
+        try:
+            sandbox = self._acquire()
+            self._wait_for_go()
+            with self._phase("agent"):
+                made = AgentWork(self._setting, self.instance, self._instruction, self._place).made_in(sandbox)
+        except SweError as error:
+            attempt.verdict, attempt.error = verdict_of_error(error), error
+        else:
+            self._made = made
+            self.candidate = replace(self.candidate, patch=made.extracted.patch, agent=False)
+            attempt.verdict = Verdict("unresolved", Reason.EMPTY_PATCH, _why_empty(made))
+        self._check_cancelled()
+        return attempt
+
+    def _outcome_of(self, attempts: list[Attempted]) -> Outcome:
+        outcome = super()._outcome_of(attempts)
+        if self._made is None:
+            agent: dict[str, object] = {"name": self._setting.agent.name, "model": self._setting.model}
+            return replace(outcome, reward=outcome.reward.model_copy(update={"agent": agent}))
+        update = {
+            "agent": told(self._made, self._setting),
+            "usage": asdict(self._made.usage),
+            "flags": (*outcome.reward.flags, *self._made.flags),
+        }
+        return replace(outcome, reward=outcome.reward.model_copy(update=update))
+
+
+def _why_empty(made: AgentMade) -> str:
+    ended = "ran out of time" if made.run.timed_out else f"ended with status {made.run.exit_code}"
+    return f"the agent {ended} and changed nothing"

@@ -1,0 +1,139 @@
+"""What an agent does in a sandbox of its own, from the untouched tree to the patch that it leaves.
+
+The order is the safety: what could help it is taken away before it is installed, the tree is recorded before it
+starts, and everything that it started is ended before its work is read.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from pytest_swe.agent.base import Agent, AgentRun, AgentTask, Usage
+from pytest_swe.agent.baseline import record
+from pytest_swe.agent.concealment import conceal
+from pytest_swe.agent.endpoint.routes import ModelRoute
+from pytest_swe.agent.endpoint.item import ModelOfItem
+from pytest_swe.agent.extraction import Extracted, extract
+from pytest_swe.agent.kit import upload_kit
+from pytest_swe.model import JSON, Instance
+from pytest_swe.sandbox.base import Sandbox
+from pytest_swe.sandbox.processes import end_others, processes
+from pytest_swe.stages import Stages
+
+log = logging.getLogger(__name__)
+
+#: Seconds for what we do ourselves around an agent: concealing, recording, extracting.
+AROUND = 900.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentSetting:
+    """An agent as the user chose it. Seconds; ``kit`` is a directory of this host, or None."""
+
+    agent: Agent
+    model: str = ""
+    route: ModelRoute | None = None
+    arguments: Mapping[str, str] = field(default_factory=dict)
+    timeout: float = 3600.0
+    setup_timeout: float = 600.0
+    kit: Path | None = None
+
+    @property
+    def seconds(self) -> float:
+        """All that it may take together."""
+        return self.timeout + self.setup_timeout + AROUND
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentMade:
+    """What came of it. ``trouble`` says what kept the model's server from answering, or is empty."""
+
+    extracted: Extracted
+    run: AgentRun
+    usage: Usage
+    concealed: tuple[str, ...] = ()
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """What of it stands on the reward line."""
+        found = ["agent_timed_out"] if self.run.timed_out else ["agent_failed"] if self.run.exit_code else []
+        return (*found, *(["agent_left_out"] if self.extracted.ignored or self.extracted.excluded else []))
+
+
+class AgentWork:
+    """One agent's work on one row. ``place`` is where its calls and trajectory are written; None: nowhere."""
+
+    def __init__(self, setting: AgentSetting, instance: Instance, instruction: str, place: Path | None) -> None:
+        self._setting = setting
+        self._instance = instance
+        self._instruction = instruction
+        self._place = place
+        self._model = ModelOfItem(setting.route, place / "calls.jsonl" if place else None)
+        limits = {"setup": setting.setup_timeout, "agent": setting.timeout, "around": AROUND}
+        self._stages = Stages(limits)
+
+    def made_in(self, sandbox: Sandbox) -> AgentMade:
+        """The whole of it. Raises SandboxError, AgentSetupFailed, ModelUnavailable, DeadlineStruck, NotConcealed."""
+        workdir = self._instance.spec.workdir
+        self._stages.enter("around")
+        concealed = conceal(sandbox, workdir)
+        task = replace(self._task(), setup_timeout=self._stages.enter("setup"))
+        if self._setting.kit is not None:
+            task = replace(task, kit=upload_kit(sandbox, self._setting.kit))
+        self._setting.agent.install(sandbox, task)
+        baseline = record(sandbox, workdir)
+        before = processes(sandbox)
+        with self._model.opened(sandbox) as (inside, endpoint):
+            task = replace(task, model=endpoint, timeout=self._stages.enter("agent"))
+            run = self._setting.agent.run(inside, task)
+        end_others(sandbox, before)
+        self._keep(run)
+        self._model.raise_for_trouble()
+        self._stages.enter("around")
+        extracted = extract(sandbox, baseline)
+        return AgentMade(extracted=extracted, run=run, usage=self._model.usage(run.usage), concealed=concealed.notes)
+
+    def _task(self) -> AgentTask:
+        spec = self._instance.spec
+        return AgentTask(
+            instruction=self._instruction,
+            workdir=spec.workdir,
+            user=spec.user,
+            env=spec.env,
+            arguments=self._setting.arguments,
+        )
+
+    def _keep(self, run: AgentRun) -> None:
+        """What the agent printed and said, beside the item's other files."""
+        if self._place is None:
+            return
+        try:
+            self._place.mkdir(parents=True, exist_ok=True)
+            (self._place / "output.txt").write_bytes(run.output)
+            if run.trajectory is not None:
+                text = json.dumps(run.trajectory, indent=1)
+                (self._place / "trajectory.json").write_text(text + "\n", encoding="utf-8", errors="replace")
+        except OSError as error:  # no reason to lose a verdict
+            log.warning("what the agent left cannot be written: %s", error)
+
+
+def told(made: AgentMade, setting: AgentSetting) -> dict[str, JSON]:
+    """The ``agent`` of a reward line."""
+    extracted = made.extracted
+    return {
+        "name": setting.agent.name,
+        "model": setting.model,
+        "exit_code": made.run.exit_code,
+        "timed_out": made.run.timed_out,
+        "seconds": round(made.run.seconds, 3),
+        "patch_bytes": len(extracted.patch),
+        "left_out": {
+            "ignored": [*extracted.ignored[:20]],
+            "excluded": [*extracted.excluded[:20]],
+            "dirty_before": [*extracted.dirty_before[:20]],
+        },
+    }

@@ -1,0 +1,101 @@
+"""The agents that the user chose, each with each model: as sources of candidates, and as settings of a Job."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from pytest_swe import registry
+from pytest_swe.agent.base import Agent
+from pytest_swe.agent.endpoint.routes import ModelRoute
+from pytest_swe.agent_work import AgentSetting
+from pytest_swe.errors import UsageError
+from pytest_swe.planning import Source
+from pytest_swe.settings import Settings
+
+#: Agents that are controls of a data set: its own fix, whatever it is called.
+GOLD = ("gold", "oracle")
+
+#: Where the key of a model's server is looked for when no variable is named.
+KEYS = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY"}
+
+
+def agent_sources(settings: Settings) -> Iterator[Source]:
+    """One source for each agent and model. Raises UsageError for an agent, model or argument that cannot be."""
+    for text in settings.agents:
+        if text in GOLD:
+            yield Source(name="gold")
+            continue
+        agent = registry.agent(text)
+        _check(agent, settings)
+        for model in settings.models if agent.protocols else ("",):
+            yield Source(name=f"agent:{text}", agent=agent.name, model=model)
+
+
+def agent_setting(source: Source, settings: Settings) -> AgentSetting:
+    """What a Job needs to know of the agent of ``source``. Raises UsageError."""
+    agent = registry.agent(source.name.removeprefix("agent:"))
+    return AgentSetting(
+        agent=agent,
+        model=source.model,
+        route=policy_route(source.model, settings) if agent.protocols else None,
+        arguments=dict(_arguments(settings)),
+        timeout=(settings.agent_timeout or 3600.0) * settings.timeout_multiplier,
+        setup_timeout=(settings.agent_setup_timeout or 600.0) * settings.timeout_multiplier,
+        kit=settings.agent_kit,
+    )
+
+
+def policy_route(model: str, settings: Settings) -> ModelRoute:
+    """The way to the agents' model."""
+    return ModelRoute(
+        url=settings.model_url,
+        protocol=settings.model_protocol,
+        key_variable=settings.model_key or KEYS[settings.model_protocol],
+        model=model,
+        route="policy",
+    )
+
+
+def _check(agent: Agent, settings: Settings) -> None:
+    dict(_arguments(settings))
+    if not agent.protocols:
+        return
+    if not settings.models:
+        raise UsageError(f"agent {agent.name} needs a model: give --swe-model NAME")
+    if not settings.model_url:
+        raise UsageError(f"agent {agent.name} needs a model's server: give --swe-model-url URL")
+    if settings.model_protocol not in agent.protocols:
+        known = " and ".join(sorted(agent.protocols))
+        raise UsageError(
+            f"agent {agent.name} speaks {known}, not {settings.model_protocol}",
+            hint="--swe-model-protocol says what the server speaks",
+        )
+
+
+def _arguments(settings: Settings) -> Iterator[tuple[str, str]]:
+    for text in settings.agent_args:
+        name, equals, value = text.partition("=")
+        if not equals or not name.strip():
+            raise UsageError(f"--swe-agent-arg {text}: expected KEY=VALUE")
+        yield name.strip(), value
+
+
+def depends_on(settings: Settings) -> dict[str, object]:
+    """Options that an agent's work depends on, for the fingerprint of its items."""
+    return {
+        "arguments": sorted(settings.agent_args),
+        "agent_seconds": settings.agent_timeout,
+        "agent_network": settings.agent_network,
+        "model_url": settings.model_url,
+        "model_protocol": settings.model_protocol,
+        "timeout_multiplier": settings.timeout_multiplier,
+        "mcp": settings.mcp,
+    }
+
+
+def refuse_without_agent(settings: Settings) -> None:
+    """Options that mean nothing without an agent. Raises pytest.UsageError."""
+    if not settings.agents and (settings.attempts > 1 or settings.agent_args or settings.models):
+        raise pytest.UsageError("--swe-attempts, --swe-agent-arg and --swe-model need --swe-agent")

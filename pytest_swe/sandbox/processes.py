@@ -1,0 +1,89 @@
+"""The processes of a sandbox: which there are, and an end to all that came after.
+
+A container may have services of its own, so "everything" is not what must end when an agent has. Only the shell's own
+words are used inside: programs there may be the candidate's.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from pytest_swe.errors import HarnessError
+from pytest_swe.model import Reason
+from pytest_swe.sandbox.base import Sandbox
+
+#: A process is its number and the time of its start, so that a number that is used again is another process.
+Processes = frozenset[str]
+
+_SECONDS = 60.0
+_ROUNDS = 200
+
+#: Field 22 of /proc/PID/stat is the start; what stands in brackets before may hold anything, brackets too.
+#: https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html
+_EACH = """
+each() {
+  for d in /proc/[0-9]*; do
+    p=${d#/proc/}
+    [ "$p" != "$$" ] || continue
+    { IFS= read -r line < "$d/stat"; } 2>/dev/null || continue
+    rest=${line##*") "}
+    set -- $rest
+    case $1 in Z|X) continue ;; esac
+    "$each" "$p" "${20}"
+  done
+}
+"""
+_HERE = 'read -r id < /proc/sys/kernel/random/boot_id; echo "$id"; readlink /proc/self/ns/pid'
+_LIST = _EACH + 'show() { echo "$1:$2"; }\neach=show; each\n'
+_END = (
+    _EACH
+    + """
+known=" $1 " left=$2
+end() {
+  case $known in *" $1:$2 "*) return ;; esac
+  found=1
+  kill -9 "$1" 2>/dev/null
+}
+each=end
+while [ "$left" -gt 0 ]; do
+  found=0
+  each
+  [ "$found" = 1 ] || exit 0
+  left=$((left - 1))
+done
+exit 1
+"""
+)
+
+
+class NotEnded(HarnessError):
+    """Processes come faster than they can be ended, or may not be."""
+
+    reason = Reason.SUITE_DID_NOT_RUN
+
+
+def processes(sandbox: Sandbox) -> Processes:
+    """All processes that the sandbox sees now. Raises SandboxError."""
+    done = sandbox.exec(["/bin/sh", "-c", _LIST], cwd="/", user="root", timeout=_SECONDS)
+    return frozenset(done.stdout.decode("ascii", "replace").split())
+
+
+def end_others(sandbox: Sandbox, before: Processes) -> None:
+    """End every process but those of ``before``. Raises NotEnded, SandboxError.
+
+    Nothing is done where a sandbox has no processes of its own to see: there a command takes all of its own with it.
+    """
+    if not _is_elsewhere(sandbox):
+        return
+    known = " ".join(sorted(before))
+    done = sandbox.exec(["/bin/sh", "-c", _END, "swe", known, str(_ROUNDS)], cwd="/", user="root", timeout=_SECONDS)
+    if done.timed_out or done.exit_code != 0:
+        raise NotEnded("processes that the agent left behind cannot be ended")
+
+
+def _is_elsewhere(sandbox: Sandbox) -> bool:
+    """Whether its processes are not those of this host: ending the others there would end ours."""
+    done = sandbox.exec(["/bin/sh", "-c", _HERE], cwd="/", user="root", timeout=_SECONDS)
+    here = f"{Path('/proc/sys/kernel/random/boot_id').read_text()}{os.readlink('/proc/self/ns/pid')}"
+    return done.exit_code == 0 and done.stdout.decode("ascii", "replace").strip() != here.strip()

@@ -31,6 +31,7 @@ class AgentJob(Job):
         *,
         setting: AgentSetting,
         instruction: str,
+        base_commit: str = "",
         harness: Harness,
         provider: SandboxProvider,
         network: Network = "none",
@@ -41,6 +42,7 @@ class AgentJob(Job):
         super().__init__(instance, candidate, harness=harness, provider=provider, policy=policy, labels=labels)
         self._setting = setting
         self._instruction = instruction
+        self._base_commit = base_commit
         self._place = place
         self._grading = instance
         seconds = max(instance.spec.seconds, 2 * setting.seconds)
@@ -67,7 +69,8 @@ class AgentJob(Job):
             sandbox = self._acquire()
             self._wait_for_go()
             with self._phase("agent"):
-                made = AgentWork(self._setting, self.instance, self._instruction, self._place).made_in(sandbox)
+                work = AgentWork(self._setting, self.instance, self._instruction, self._base_commit, self._place)
+                made = work.made_in(sandbox)
         except SweError as error:
             attempt.verdict, attempt.error = verdict_of_error(error), error
         else:
@@ -91,5 +94,7 @@ class AgentJob(Job):
 
 
 def _why_empty(made: AgentMade) -> str:
+    if made.extracted.problem:
+        return made.extracted.problem
     ended = "ran out of time" if made.run.timed_out else f"ended with status {made.run.exit_code}"
     return f"the agent {ended} and changed nothing"

@@ -14,11 +14,12 @@ from pathlib import Path
 
 from pytest_swe.agent.base import Agent, AgentRun, AgentTask, Usage
 from pytest_swe.agent.baseline import record
-from pytest_swe.agent.concealment import conceal
-from pytest_swe.agent.endpoint.routes import ModelRoute
+from pytest_swe.agent.concealment import Concealed, conceal
 from pytest_swe.agent.endpoint.item import ModelOfItem
+from pytest_swe.agent.endpoint.routes import ModelRoute
 from pytest_swe.agent.extraction import Extracted, extract
 from pytest_swe.agent.kit import upload_kit
+from pytest_swe.agent.surroundings import LOGS, make_place
 from pytest_swe.model import JSON, Instance
 from pytest_swe.sandbox.base import Sandbox
 from pytest_swe.sandbox.processes import end_others, processes
@@ -55,22 +56,35 @@ class AgentMade:
     extracted: Extracted
     run: AgentRun
     usage: Usage
-    concealed: tuple[str, ...] = ()
+    concealed: Concealed
 
     @property
     def flags(self) -> tuple[str, ...]:
         """What of it stands on the reward line."""
-        found = ["agent_timed_out"] if self.run.timed_out else ["agent_failed"] if self.run.exit_code else []
-        return (*found, *(["agent_left_out"] if self.extracted.ignored or self.extracted.excluded else []))
+        extracted = self.extracted
+        return tuple(
+            flag
+            for flag, is_so in (
+                ("agent_timed_out", self.run.timed_out),
+                ("agent_failed", bool(self.run.exit_code)),
+                ("agent_work_unreadable", bool(extracted.problem)),
+                ("agent_work_left_out", bool(extracted.ignored or extracted.excluded or extracted.nested)),
+                ("copies_of_the_project", bool(self.concealed.caches)),
+            )
+            if is_so
+        )
 
 
 class AgentWork:
     """One agent's work on one row. ``place`` is where its calls and trajectory are written; None: nowhere."""
 
-    def __init__(self, setting: AgentSetting, instance: Instance, instruction: str, place: Path | None) -> None:
+    def __init__(
+        self, setting: AgentSetting, instance: Instance, instruction: str, base_commit: str, place: Path | None
+    ) -> None:
         self._setting = setting
         self._instance = instance
         self._instruction = instruction
+        self._base_commit = base_commit
         self._place = place
         self._model = ModelOfItem(setting.route, place / "calls.jsonl" if place else None)
         limits = {"setup": setting.setup_timeout, "agent": setting.timeout, "around": AROUND}
@@ -80,7 +94,8 @@ class AgentWork:
         """The whole of it. Raises SandboxError, AgentSetupFailed, ModelUnavailable, DeadlineStruck, NotConcealed."""
         workdir = self._instance.spec.workdir
         self._stages.enter("around")
-        concealed = conceal(sandbox, workdir)
+        concealed = conceal(sandbox, workdir, self._base_commit)
+        make_place(sandbox)
         task = replace(self._task(), setup_timeout=self._stages.enter("setup"))
         if self._setting.kit is not None:
             task = replace(task, kit=upload_kit(sandbox, self._setting.kit))
@@ -95,7 +110,7 @@ class AgentWork:
         self._model.raise_for_trouble()
         self._stages.enter("around")
         extracted = extract(sandbox, baseline)
-        return AgentMade(extracted=extracted, run=run, usage=self._model.usage(run.usage), concealed=concealed.notes)
+        return AgentMade(extracted=extracted, run=run, usage=self._model.usage(run.usage), concealed=concealed)
 
     def _task(self) -> AgentTask:
         spec = self._instance.spec
@@ -105,6 +120,7 @@ class AgentWork:
             user=spec.user,
             env=spec.env,
             arguments=self._setting.arguments,
+            logs=LOGS,
         )
 
     def _keep(self, run: AgentRun) -> None:
@@ -134,6 +150,9 @@ def told(made: AgentMade, setting: AgentSetting) -> dict[str, JSON]:
         "left_out": {
             "ignored": [*extracted.ignored[:20]],
             "excluded": [*extracted.excluded[:20]],
-            "dirty_before": [*extracted.dirty_before[:20]],
+            "nested": [*extracted.nested[:20]],
         },
+        "dirty_before": [*extracted.dirty_before[:20]],
+        "concealed": [*made.concealed.notes],
+        "copies_of_the_project": [*(made.concealed.caches or ())[:20]],
     }

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Iterable, Iterator, Mapping
 
 import pytest
 
@@ -11,11 +12,16 @@ from pytest_swe.agent.base import Agent
 from pytest_swe.agent.endpoint.routes import ModelRoute
 from pytest_swe.agent_work import AgentSetting
 from pytest_swe.errors import UsageError
+from pytest_swe.harbor.limits import LimitOptions, Phase
 from pytest_swe.planning import Source
 from pytest_swe.settings import Settings
+from pytest_swe.trial.setting import TrialSetting
 
 #: Agents that are controls of a data set: its own fix, whatever it is called.
 GOLD = ("gold", "oracle")
+
+#: Controls of a data set as agents, where an agent is what is judged.
+CONTROLS: Mapping[str, str] = {"gold": "oracle", "base": "nop"}
 
 #: Where the key of a model's server is looked for when no variable is named.
 KEYS = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY"}
@@ -47,12 +53,63 @@ def agent_setting(source: Source, settings: Settings) -> AgentSetting:
     )
 
 
+def trial_setting(source: Source, settings: Settings) -> TrialSetting:
+    """What a trial needs to know: of its agent (of the controls ``gold`` and ``base`` too), and of this host.
+
+    Raises UsageError.
+    """
+    agent = registry.agent(CONTROLS.get(source.name) or source.name.removeprefix("agent:"))
+    bases: dict[Phase, float] = {}
+    if settings.agent_timeout is not None:
+        bases["agent"] = settings.agent_timeout
+    if settings.timeout is not None:
+        bases["verifier"] = settings.timeout
+    if settings.agent_setup_timeout is not None:
+        bases["agent_setup"] = settings.agent_setup_timeout
+    return TrialSetting(
+        agent=agent,
+        model=source.model,
+        route=policy_route(source.model, settings) if agent.protocols else None,
+        user_route=user_route(settings),
+        arguments=dict(_arguments(settings)),
+        kit=settings.agent_kit,
+        limits=LimitOptions(multiplier=settings.timeout_multiplier, bases=bases),
+        given=given(settings),
+        compose_values=dict(_pairs("--swe-compose-var", settings.compose_vars)),
+        network=settings.network or settings.agent_network,
+        mcp=settings.mcp,
+        force_build=settings.force_build,
+    )
+
+
+def given(settings: Settings) -> dict[str, str]:
+    """The variables of this process that tasks may ask for. Raises UsageError for one that is not set."""
+    missing = [name for name in settings.envs if name not in os.environ]
+    if missing:
+        raise UsageError(f"--swe-env {missing[0]}: not set in the environment of pytest")
+    return {name: os.environ[name] for name in settings.envs}
+
+
+def user_route(settings: Settings) -> ModelRoute | None:
+    """The way to the model behind a task's simulated user, or None."""
+    url = settings.user_model_url or (settings.model_url if settings.user_model else "")
+    if not url:
+        return None
+    return ModelRoute(
+        url=url,
+        protocol=settings.model_protocol,
+        key_variable=settings.user_model_key or _key(settings),
+        model=settings.user_model,
+        route="user",
+    )
+
+
 def policy_route(model: str, settings: Settings) -> ModelRoute:
     """The way to the agents' model."""
     return ModelRoute(
         url=settings.model_url,
         protocol=settings.model_protocol,
-        key_variable=settings.model_key or KEYS[settings.model_protocol],
+        key_variable=settings.model_key or _key(settings),
         model=model,
         route="policy",
     )
@@ -74,11 +131,21 @@ def _check(agent: Agent, settings: Settings) -> None:
         )
 
 
+def _key(settings: Settings) -> str | None:
+    """The usual variable of the protocol, where it is set: a server of one's own may want no key."""
+    usual = KEYS[settings.model_protocol]
+    return usual if usual in os.environ else None
+
+
 def _arguments(settings: Settings) -> Iterator[tuple[str, str]]:
-    for text in settings.agent_args:
+    return _pairs("--swe-agent-arg", settings.agent_args)
+
+
+def _pairs(option: str, texts: Iterable[str]) -> Iterator[tuple[str, str]]:
+    for text in texts:
         name, equals, value = text.partition("=")
         if not equals or not name.strip():
-            raise UsageError(f"--swe-agent-arg {text}: expected KEY=VALUE")
+            raise UsageError(f"{option} {text}: expected NAME=VALUE")
         yield name.strip(), value
 
 

@@ -16,6 +16,7 @@ import pytest
 
 from pytest_swe.errors import SweError
 from pytest_swe.extract import extracted
+from pytest_swe.harbor.task import HarborTask
 from pytest_swe.harness.base import Harness
 from pytest_swe.model import Candidate, Instance, Reason, SandboxSpec, Status
 from pytest_swe.planning import Planned, Source
@@ -155,6 +156,8 @@ class SweItem(pytest.Function):
         planned = self.planned
         if planned.source == "base":
             return Candidate(model="base", source="base")
+        if planned.source == "gold" and isinstance(instance.payload, HarborTask):
+            return Candidate(model="gold", source="gold")  # its solution is a program, run in a trial
         if planned.source == "gold":
             return Candidate(model="gold", patch=self.harness.gold(instance), source="gold")
         source = self.source

@@ -134,6 +134,7 @@ class Reward(_Part):
     started_at: str = ""
     worker: str = ""
     logs: str = ""
+    rewards: dict[str, float] | None = None
     steps: tuple[dict[str, object], ...] | None = None
     usage: dict[str, object] | None = None
     agent: dict[str, object] | None = None

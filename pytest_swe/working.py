@@ -29,7 +29,8 @@ CLOSING = 10.0
 class Held(Protocol):
     """A sandbox, a group: what must be closed."""
 
-    id: str
+    @property
+    def id(self) -> str: ...
 
     def close(self) -> None: ...
 

@@ -6,11 +6,12 @@ import tempfile
 from pathlib import Path
 
 from pytest_swe.agent.base import AgentSetupFailed
+from pytest_swe.agent.surroundings import PLACE
 from pytest_swe.sandbox.base import Sandbox
 from pytest_swe.sandbox.images.context import tar_of_directory
 
-#: Where a kit stands in a sandbox: outside of every work tree.
-PLACE = "/opt/swe-agent-kit"
+#: Where a kit stands in a sandbox.
+KIT = f"{PLACE}/kit"
 
 
 def upload_kit(sandbox: Sandbox, kit: Path) -> str:
@@ -21,5 +22,5 @@ def upload_kit(sandbox: Sandbox, kit: Path) -> str:
         while chunk := tar.read(1024 * 1024):
             packed.write(chunk)
         packed.seek(0)
-        sandbox.upload(packed, PLACE)
-    return PLACE
+        sandbox.upload(packed, KIT)
+    return KIT

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import io
 import json
+import posixpath
+import tarfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from pytest_swe.errors import SandboxError, SandboxFileError
-from pytest_swe.harbor.artifacts import Entry, entries_of, manifest_of, sanitised
+from pytest_swe.errors import SandboxError
+from pytest_swe.harbor.artifacts import MANIFEST, PLACE, Status, TooLarge, Type, Wanted, sanitised, wanted
+from pytest_swe.harbor.schema import MAIN
 from pytest_swe.harbor.steps import StepSettings
+from pytest_swe.model import JSON
 from pytest_swe.sandbox.base import Sandbox
 from pytest_swe.trial.environment import Environment
-from pytest_swe.trial.inside import must
 
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    entry: Entry
-    status: str
+    wanted: Wanted
+    kind: Type
+    status: Status
     tar: bytes = b""
 
 
@@ -27,6 +31,66 @@ class Artifacts:
 
     def __init__(self, environment: Environment, settings: StepSettings, place: Path | None) -> None:
         self._environment = environment
-        self._entries = entries_of(settings)
+        self._wanted = wanted(settings.artifacts)
         self._place = place
         self._kept: list[_Kept] = []
+
+    def collect(self, *, of_main: bool) -> None:
+        """Copy out those of ``main``, or those of all other services; one that fails fails nothing else."""
+        for each in self._wanted:
+            if (each.service is None) == of_main:
+                kept = self._copied(each)
+                self._kept.append(kept)
+                self._unpack(kept)
+        if self._place is not None:
+            entries: list[JSON] = [kept.wanted.entry(kept.kind, kept.status) for kept in self._kept]
+            (self._place / PLACE).mkdir(parents=True, exist_ok=True)
+            (self._place / PLACE / MANIFEST).write_text(json.dumps(entries, indent=2), encoding="utf-8")
+
+    def put_into(self, sandbox: Sandbox) -> None:
+        """Every artifact at its own place in ``sandbox``, whichever service it came from. Raises SandboxError."""
+        for kept in self._kept:
+            if kept.tar:
+                above = posixpath.dirname(posixpath.normpath(kept.wanted.source)) or "/"
+                sandbox.upload(io.BytesIO(kept.tar), above)
+
+    def _copied(self, each: Wanted) -> _Kept:
+        service = self._environment.services.get(each.service or MAIN)
+        if service is None:
+            return _Kept(each, "file", "failed")
+        out = io.BytesIO()
+        try:
+            raw = service.download(self._source(service, each.source))
+            sanitised(io.BytesIO(raw), out, each.exclude)
+        except (SandboxError, TooLarge, tarfile.TarError):
+            return _Kept(each, "file", "failed")
+        with tarfile.open(fileobj=io.BytesIO(out.getvalue())) as tar:
+            members = tar.getmembers()
+        if not members:
+            return _Kept(each, "file", "empty")
+        return _Kept(each, "directory" if members[0].isdir() else "file", "ok", out.getvalue())
+
+    def _source(self, service: Sandbox, source: str) -> str:
+        """A relative path counts from the work directory of ``main``."""
+        if source.startswith("/"):
+            return source
+        here = service.exec(["pwd"], timeout=60).stdout.decode("utf-8", "replace").strip()
+        return posixpath.join(here or "/", source)
+
+    def _unpack(self, kept: _Kept) -> None:
+        """Below ``artifacts/`` under the name that it wants: what it is called inside does not count."""
+        if self._place is None or not kept.tar:
+            return
+        target = self._place / PLACE / kept.wanted.destination
+        with tarfile.open(fileobj=io.BytesIO(kept.tar)) as tar:
+            top = tar.getmembers()[0].name
+            for member in tar:
+                rest = posixpath.relpath(member.name, top)
+                where = target if rest == "." else target / rest
+                if member.isdir():
+                    where.mkdir(parents=True, exist_ok=True)
+                    continue
+                content = tar.extractfile(member)
+                if content is not None:
+                    where.parent.mkdir(parents=True, exist_ok=True)
+                    where.write_bytes(content.read())

@@ -14,7 +14,9 @@ from pathlib import Path
 
 from pytest_swe.agent.base import AgentRun, AgentTask, McpServer, Usage
 from pytest_swe.agent.endpoint.item import ModelOfItem
+from pytest_swe.agent.kit import upload_kit
 from pytest_swe.agent.oracle import NoSolution
+from pytest_swe.agent.surroundings import make_place
 from pytest_swe.errors import HarnessError, SweError
 from pytest_swe.harbor.limits import StepLimits, TrialLimits
 from pytest_swe.harbor.schema import CollectHook
@@ -23,7 +25,6 @@ from pytest_swe.harbor.task import HarborTask, TaskStep
 from pytest_swe.harbor.variables import resolved
 from pytest_swe.harbor.verifiers import separate_verifier
 from pytest_swe.model import Reason
-from pytest_swe.sandbox.base import Sandbox
 from pytest_swe.sandbox.processes import Processes, end_others, processes
 from pytest_swe.trial.artifacts import Artifacts
 from pytest_swe.trial.environment import Environment, HealthCheckFailed, Wanted, await_healthy
@@ -43,6 +44,15 @@ from pytest_swe.trial.verification import Verified, verify
 
 #: Seconds that an agent without a limit has.
 UNLIMITED = 8 * 3600.0
+
+#: As the next agent: what there is of the grader's, one name a line.
+_LOOK = f"""
+ls -d {TESTS} {SOLUTION} 2>/dev/null
+find {VERIFIER_LOGS} -mindepth 1 2>/dev/null | head -5
+true
+"""
+#: What Harbor calls a failure, and a text; of what did not fail.
+_NOTHING = ("", "")
 
 Opens = Callable[[Wanted], AbstractContextManager[Environment]]
 
@@ -76,6 +86,7 @@ class TrialRun:
         self._opens = opens
         self._model = model
         self._place = place
+        self._kit = ""
         self.main = environment.main
 
     def ready(self) -> None:
@@ -95,6 +106,10 @@ class TrialRun:
             setup_timeout=self._limits.agent_setup,
             mcp_servers=self._servers(),
         )
+        make_place(self.main)
+        if self._setting.kit is not None:
+            agent = replace(agent, kit=upload_kit(self.main, self._setting.kit))
+        self._kit = agent.kit
         self._setting.agent.install(self.main, agent)
 
     def steps(self) -> list[StepDone]:
@@ -121,7 +136,7 @@ class TrialRun:
         before = processes(self.main)
         run, usage, failed = self._agent(step, limits)
         self._keep(step, run)
-        if failed and not self._task.is_multi_step:
+        if failed != _NOTHING and not self._task.is_multi_step:
             return StepDone(name=step.name, exception=failed, agent=run, usage=usage, ends=True)
         if run is not None and run.timed_out:
             failed = ("AgentTimeoutError", f"the agent did not end within {limits.agent or UNLIMITED:.10g} s")
@@ -131,7 +146,7 @@ class TrialRun:
         return StepDone(
             name=step.name,
             rewards=verified.rewards,
-            exception=failed or (verified.failure, verified.detail),
+            exception=failed if failed != _NOTHING else (verified.failure, verified.detail),
             ends=bool(gate) or verified.rewards is None,
             gate=gate,
             note=verified.note,
@@ -166,6 +181,7 @@ class TrialRun:
             mcp_servers=self._servers(),
             solution=self._bytes(self._task.solution(step)),
             solution_env=resolved(config.solution.env, self._setting.given),
+            kit=self._kit,
             history=self._task.read(step.history) if step.history else b"",
         )
         try:
@@ -174,7 +190,7 @@ class TrialRun:
         except NoSolution as error:
             return None, Usage(), ("FileNotFoundError", str(error))
         self._model.raise_for_trouble()
-        return run, self._model.usage(run.usage), ("", "")
+        return run, self._model.usage(run.usage), _NOTHING
 
     def _verified(self, step: TaskStep, limits: StepLimits, before: Processes, *, is_last: bool) -> Verified:
         """Everything of the agent's ended, its artifacts taken, then the verifier."""
@@ -210,8 +226,7 @@ class TrialRun:
         """Take away what the grader owns, and look for it as the next agent. Raises NotConcealed."""
         gone(self.main, TESTS, SOLUTION)
         fresh(self.main, VERIFIER_LOGS, AGENT_LOGS)
-        script = f"find {TESTS} {SOLUTION} {VERIFIER_LOGS} -mindepth 1 2>/dev/null | head -5; ls -d {TESTS} {SOLUTION} 2>/dev/null; true"
-        seen = self.main.exec(["sh", "-c", script], user=step.settings.agent_user, timeout=60)
+        seen = self.main.exec(["sh", "-c", _LOOK], user=step.settings.agent_user, timeout=60)
         if seen.timed_out or seen.stdout.strip():
             left = seen.stdout.decode("utf-8", "replace").split()
             raise NotConcealed(f"the next agent could read {', '.join(left[:5]) or 'what the grader owns'}")
@@ -267,5 +282,3 @@ class TrialRun:
         if place is not None:
             (place / "verifier").mkdir(parents=True, exist_ok=True)
             (place / "verifier" / "test-stdout.txt").write_bytes(verified.output)
-
-

@@ -29,7 +29,7 @@ class TrialSetting:
     user_route: ModelRoute | None = None
     arguments: Mapping[str, str] = field(default_factory=dict)
     kit: Path | None = None
-    limits: LimitOptions = LimitOptions()
+    limits: LimitOptions = field(default_factory=LimitOptions)
     given: Mapping[str, str] = field(default_factory=dict)
     compose_values: Mapping[str, str] = field(default_factory=dict)
     network: Network | None = None
@@ -51,7 +51,7 @@ class StepDone:
     gate: str = ""
     note: str = ""
     agent: AgentRun | None = None
-    usage: Usage = Usage()
+    usage: Usage = field(default_factory=Usage)
     verifier_seconds: float = 0.0
 
     @property

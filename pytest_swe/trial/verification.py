@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pytest_swe.errors import HarnessError, SandboxFileError
 from pytest_swe.harbor.rewards import JSON_FILE, MAX_REWARD_FILE, TEXT_FILE, Kind, NoReward, rewards_of
@@ -17,6 +17,8 @@ from pytest_swe.sandbox.processes import end_others, processes
 from pytest_swe.trial.inside import TESTS, VERIFIER_LOGS, fresh, gone, must, tar_of
 
 OUTPUT = "test-stdout.txt"
+#: Bytes of a verifier's directory that are kept.
+LARGEST_LOGS = 64 * 1024 * 1024
 _RUN = f"{TESTS}/test.sh > {VERIFIER_LOGS}/{OUTPUT} 2>&1 < /dev/null"
 _KIND = """
 for name in "$@"; do
@@ -28,6 +30,9 @@ for name in "$@"; do
   fi
 done
 """
+
+
+_KINDS: Mapping[str, Kind] = {"link": "link", "directory": "directory", "other": "other"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,13 +72,13 @@ def verify(
     if done.timed_out:
         said = f"the verifier did not end within {timeout:.10g} s"
         return Verified(failure="VerifierTimeoutError", detail=said, output=output, seconds=seconds)
-    files = sandbox.download(VERIFIER_LOGS)
-    common = {"output": output, "exit_code": done.exit_code, "seconds": seconds, "files": files}
+    files = _files(sandbox)
+    common = Verified(output=output, exit_code=done.exit_code, seconds=seconds, files=files)
     try:
         found = rewards_of(_reward_files(sandbox))
     except NoReward as nothing:
-        return Verified(failure=nothing.name, detail=f"{nothing}{_tail(output)}", **common)
-    return Verified(rewards=found.rewards, note=found.note, **common)
+        return replace(common, failure=nothing.name, detail=f"{nothing}{_tail(output)}")
+    return replace(common, rewards=found.rewards, note=found.note)
 
 
 def _lay(sandbox: Sandbox, tests: Mapping[str, bytes] | None) -> None:
@@ -89,13 +94,21 @@ def _reward_files(sandbox: Sandbox) -> dict[str, bytes | Kind]:
     found: dict[str, bytes | Kind] = {}
     for line in must(sandbox, _KIND, JSON_FILE, TEXT_FILE).decode("utf-8", "replace").splitlines():
         name, _, kind = line.partition(" ")
-        if kind == "link" or kind == "directory" or kind == "other":
-            found[name] = kind
+        if kind in _KINDS:
+            found[name] = _KINDS[kind]
         elif int(kind) > MAX_REWARD_FILE:
             found[name] = "too large"
         else:
             found[name] = sandbox.read_file(f"{VERIFIER_LOGS}/{name}")
     return found
+
+
+def _files(sandbox: Sandbox) -> bytes:
+    """All that the verifier left, as a tar; nothing of it when it is too much to keep."""
+    said = must(sandbox, f"du -sk {VERIFIER_LOGS} || true").split()
+    if not said or int(said[0]) > LARGEST_LOGS // 1024:
+        return b""
+    return sandbox.download(VERIFIER_LOGS)
 
 
 def _output(sandbox: Sandbox) -> bytes:

@@ -1,0 +1,208 @@
+"""Agents as declarative files: how each is installed and run, what it speaks, where it leaves its conversation.
+
+A description is a TOML file in ``descriptions/``; its name is the agent's.
+
+    protocols = ["openai"]            what it speaks; of these the user's server must speak one
+    mcp = false                       whether it can use MCP servers
+    needs = ["python3"]               programs that the sandbox must have
+
+    [install]                         as root, where there is something to install
+    script = "pip install ..."        a shell script; $SWE_KIT names the kit, empty without one
+    check = ["mini", "--version"]     when this succeeds there is nothing to install
+
+    [files]                           (optional) written before it runs; {placeholders} as below
+    "/opt/swe-agent/config.yaml" = "..."
+
+    [run]
+    script = "mini -t \\"$(cat $SWE_INSTRUCTION)\\""
+    [run.env]                         (optional) variables; {url} {model} {key} {instruction} {logs} {workdir} {kit}
+    [run.openai] / [run.anthropic]    (optional) variables for that protocol only
+
+    [trajectory]                      (optional)
+    path = "/logs/agent/x.json"       what it leaves
+    format = "openai-messages"        how that is read, see `pytest_swe.agent.trajectory`
+
+Arguments of the user (``--swe-agent-arg KEY=VALUE``) are $SWE_ARG_KEY; ``arguments`` lists those that it knows, with
+their defaults.
+"""
+
+from __future__ import annotations
+
+import time
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from importlib import resources
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from pytest_swe.agent.base import AgentRun, AgentSetupFailed, AgentTask, ModelProtocol, Usage
+from pytest_swe.agent.surroundings import lay_instruction, variables
+from pytest_swe.agent.trajectory import Format, trajectory_of
+from pytest_swe.errors import SandboxFileError, UsageError
+from pytest_swe.model import JSON
+from pytest_swe.sandbox.base import Sandbox
+
+#: More of a conversation is not read.
+LARGEST_TRAJECTORY = 64 * 1024 * 1024
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Install(_Part):
+    """How it comes into the sandbox."""
+
+    script: str = ""
+    check: tuple[str, ...] = ()
+
+
+class RunPart(_Part):
+    """How it is run."""
+
+    script: Annotated[str, Field(min_length=1)]
+    env: Mapping[str, str] = Field(default_factory=dict)
+    openai: Mapping[str, str] = Field(default_factory=dict)
+    anthropic: Mapping[str, str] = Field(default_factory=dict)
+
+
+class TrajectoryPart(_Part):
+    """Where its conversation is."""
+
+    path: str
+    format: Format
+
+
+class Description(_Part):
+    """One file."""
+
+    protocols: tuple[ModelProtocol, ...]
+    mcp: bool = False
+    about: str = ""
+    needs: tuple[str, ...] = ()
+    arguments: Mapping[str, str] = Field(default_factory=dict)
+    install: Install = Install()
+    files: Mapping[str, str] = Field(default_factory=dict)
+    run: RunPart
+    trajectory: TrajectoryPart | None = None
+
+
+class DescribedAgent:
+    """An agent as its description says."""
+
+    def __init__(self, name: str, description: Description) -> None:
+        self.name = name
+        self.description = description
+        self.protocols: frozenset[ModelProtocol] = frozenset(description.protocols)
+        self.mcp = description.mcp
+
+    def install(self, sandbox: Sandbox, task: AgentTask) -> None:
+        """Look for what it needs, and install it unless it is there. Raises AgentSetupFailed, SandboxError."""
+        self._check_arguments(task)
+        needs, part = self.description.needs, self.description.install
+        for program in needs:
+            found = sandbox.exec(["sh", "-c", 'command -v "$1"', "swe", program], user="root", timeout=60)
+            if found.exit_code != 0:
+                raise AgentSetupFailed(f"agent {self.name} needs {program} in the image")
+        if part.check and self._succeeds(sandbox, part.check, task):
+            return
+        if part.script:
+            env = self._variables(task)
+            done = sandbox.exec(
+                ["sh", "-c", f"{{ {part.script}\n}} 2>&1"], user="root", env=env, timeout=task.setup_timeout
+            )
+            if done.timed_out or done.exit_code != 0:
+                said = done.stdout.decode("utf-8", "replace").strip()[-500:]
+                ended = f"{task.setup_timeout:.10g} s were too few" if done.timed_out else f"status {done.exit_code}"
+                hint = "" if task.kit else "without a network it needs --swe-agent-kit"
+                raise AgentSetupFailed(f"agent {self.name} cannot be installed: {ended}: {said}", hint=hint)
+
+    def run(self, sandbox: Sandbox, task: AgentTask) -> AgentRun:
+        """Run it to its end or time. Raises SandboxError."""
+        lay_instruction(sandbox, task)
+        words = self._words(task)
+        for path, text in self.description.files.items():
+            sandbox.write_file(path, _filled(text, words).encode("utf-8", "surrogateescape"))
+        begin = time.monotonic()
+        done = sandbox.exec(
+            ["sh", "-c", f"{{ {self.description.run.script}\n}} 2>&1"],
+            cwd=task.workdir,
+            user=task.user,
+            env=self._variables(task),
+            timeout=task.timeout,
+        )
+        seconds = time.monotonic() - begin
+        conversation, steps = self._conversation(sandbox, task)
+        return AgentRun(
+            exit_code=done.exit_code,
+            timed_out=done.timed_out,
+            output=done.stdout,
+            seconds=seconds,
+            trajectory=conversation,
+            usage=Usage(steps=steps),
+        )
+
+    def _conversation(self, sandbox: Sandbox, task: AgentTask) -> tuple[dict[str, JSON] | None, int]:
+        part = self.description.trajectory
+        if part is None:
+            return None, 0
+        path = _filled(part.path, self._words(task))
+        try:
+            raw = sandbox.read_file(path)
+        except SandboxFileError:
+            return None, 0
+        if len(raw) > LARGEST_TRAJECTORY:
+            return None, 0
+        model = task.model.model if task.model else ""
+        return trajectory_of(raw, part.format, agent=self.name, model=model, instruction=task.instruction)
+
+    def _succeeds(self, sandbox: Sandbox, argv: tuple[str, ...], task: AgentTask) -> bool:
+        done = sandbox.exec(list(argv), user=task.user, env=self._variables(task), timeout=60)
+        return done.exit_code == 0
+
+    def _variables(self, task: AgentTask) -> dict[str, str]:
+        words, run = self._words(task), self.description.run
+        defaults = {f"SWE_ARG_{name.upper()}": value for name, value in self.description.arguments.items()}
+        own = dict(run.env)
+        if task.model is not None:
+            own |= run.openai if task.model.protocol == "openai" else run.anthropic
+        return {**defaults, **variables(task), **{name: _filled(value, words) for name, value in own.items()}}
+
+    def _words(self, task: AgentTask) -> dict[str, str]:
+        model = task.model
+        return {
+            "instruction": task.instruction,
+            "logs": task.logs,
+            "workdir": task.workdir,
+            "kit": task.kit,
+            "url": model.url if model else "",
+            "model": model.model if model else "",
+            "key": model.key if model else "",
+        }
+
+    def _check_arguments(self, task: AgentTask) -> None:
+        unknown = [name for name in task.arguments if name not in self.description.arguments]
+        if unknown:
+            known = ", ".join(self.description.arguments) or "none"
+            raise UsageError(f"agent {self.name} knows no argument {unknown[0]!r}: known are {known}")
+
+
+@cache
+def described_names() -> tuple[str, ...]:
+    """The agents that have a description."""
+    place = resources.files("pytest_swe.agent") / "descriptions"
+    return tuple(sorted(path.name.removesuffix(".toml") for path in place.iterdir() if path.name.endswith(".toml")))
+
+
+def described(name: str) -> DescribedAgent:
+    """The agent of one description."""
+    place = resources.files("pytest_swe.agent") / "descriptions" / f"{name}.toml"
+    return DescribedAgent(name, Description.model_validate(tomllib.loads(place.read_text("utf-8"))))
+
+
+def _filled(text: str, words: Mapping[str, str]) -> str:
+    for name, value in words.items():
+        text = text.replace(f"{{{name}}}", value)
+    return text

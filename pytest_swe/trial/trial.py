@@ -1,0 +1,246 @@
+"""A Harbor task and an agent: one trial in fresh containers, and what its rewards make on a reward line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from pathlib import Path
+
+from pytest_swe.agent.base import Usage
+from pytest_swe.agent.endpoint.item import ModelOfItem
+from pytest_swe.agent.oracle import Nop
+from pytest_swe.attempting import Attempting
+from pytest_swe.control import ControlRun
+from pytest_swe.errors import SweError, Unsupported, UsageError
+from pytest_swe.harbor.limits import TrialLimits, limits_of
+from pytest_swe.harbor.schema import EnvironmentTable
+from pytest_swe.harbor.steps import rewards_together
+from pytest_swe.harbor.task import HarborTask, TaskStep
+from pytest_swe.harbor.variables import require, resolved, secrets_in
+from pytest_swe.harbor.verifiers import separate_verifier
+from pytest_swe.model import Candidate, Instance, Network, Reason
+from pytest_swe.outcome import Attempted
+from pytest_swe.policy import Policy
+from pytest_swe.reward import Outcome, Verdict, verdict_of_error
+from pytest_swe.sandbox.base import SandboxProvider, image_of
+from pytest_swe.trial.environment import Environment, Place, Wanted, made, network_of
+from pytest_swe.trial.run import TrialRun
+from pytest_swe.trial.setting import StepDone, TrialSetting
+from pytest_swe.trial.verdict import reward_of, verdict_of
+
+#: Times the sum of all limits that a trial's containers live: a deadline is for what nobody ends.
+SPARE = 1.5
+
+
+class Trial(Attempting):
+    """Let an agent work in a task and let the task's verifier say what that is worth.
+
+    ``place`` is where its files are written, in Harbor's layout of a trial; None: nowhere.
+    """
+
+    def __init__(
+        self,
+        instance: Instance,
+        candidate: Candidate,
+        *,
+        task: HarborTask,
+        setting: TrialSetting,
+        provider: SandboxProvider,
+        place: Path | None = None,
+        policy: Policy | None = None,
+        labels: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(instance, candidate, provider=provider, policy=policy, labels=labels)
+        self.task = task
+        self._setting = setting
+        self._limits: TrialLimits = limits_of(task.config, setting.limits)
+        self._place = place
+        self._steps: list[StepDone] = []
+        self._rewards: Mapping[str, float] | None = None
+
+    # -- the work ----------------------------------------------------------------------------------------------------
+
+    def _judge(self) -> Outcome:
+        self._refuse()
+        self._admit()
+        attempts = self._attempts(self._attempt)
+        if not self._standing.is_set():
+            self._acquire_error = attempts[-1].error
+        return self._ended(attempts)
+
+    def _refuse(self) -> None:
+        """What cannot be is said before anything is started. Raises Unsupported, UsageError."""
+        config, setting = self.task.config, self._setting
+        tables = [config.environment.env, config.verifier.env, config.solution.env]
+        tables += [step.settings.verifier_env for step in self.task.steps]
+        require(tables, setting.given)
+        servers = config.environment.mcp_servers
+        if servers and setting.mcp == "required" and not setting.agent.mcp:
+            raise Unsupported(f"agent {setting.agent.name} cannot use MCP servers, and --swe-mcp is required")
+        for step in self.task.steps:
+            self._network(step)
+
+    def _attempt(self) -> Attempted:
+        attempt = Attempted(Verdict("error", Reason.INTERNAL))
+        try:
+            self._steps = self._tried(self._setting, self._place)
+            self._rewards = rewards_together(self.task.config.strategy, [step.rewards for step in self._steps])
+            attempt.verdict = verdict_of(self._steps, self._rewards)
+        except SweError as error:
+            attempt.verdict, attempt.error = verdict_of_error(error), error
+        self._check_cancelled()
+        return attempt
+
+    def _tried(self, setting: TrialSetting, place: Path | None) -> list[StepDone]:
+        model = ModelOfItem(setting.route, place / "calls.jsonl" if place else None)
+        try:
+            with self._phase("acquire"):
+                environment = self._made(self._wanted())
+            try:
+                self._image_digest = image_of(environment.main).digest
+                self.sandbox = environment.main
+                run = TrialRun(
+                    self.task,
+                    setting,
+                    self._limits,
+                    environment,
+                    verifier=self._verifier,
+                    opens=self._opened,
+                    model=model,
+                    place=place,
+                )
+                with self._phase("ready"):
+                    run.ready()
+                self._stands()
+                self._wait_for_go()
+                with self._phase("trial"):
+                    return run.steps()
+            finally:
+                if not self._policy.keep(self.candidate, Verdict("unresolved")):
+                    self._release(environment)
+        finally:
+            model.close()
+
+    def _control(self) -> ControlRun:
+        """Whether the verifier gives a reward to nobody's work."""
+        setting = replace(self._setting, agent=Nop(), route=None)
+        known = f"trial\n{self.instance.id}\n{self.task.digest}"
+        return self._policy.controls.run(known, lambda: self._measured(setting))
+
+    def _measured(self, setting: TrialSetting) -> ControlRun:
+        done = self._tried(setting, None)
+        return ControlRun(measured=verdict_of(done, {}).status != "error")
+
+    # -- containers --------------------------------------------------------------------------------------------------
+
+    def _made(self, wanted: Wanted) -> Environment:
+        self._check_cancelled()
+        environment = made(wanted, self._provider, self._labels)
+        self._hold(environment)
+        self._check_cancelled()
+        return environment
+
+    @contextmanager
+    def _opened(self, wanted: Wanted) -> Iterator[Environment]:
+        """A separate verifier's containers."""
+        with self._phase("acquire"):
+            environment = self._made(wanted)
+        try:
+            yield environment
+        finally:
+            self._release(environment)
+
+    def _wanted(self) -> Wanted:
+        task, table = self.task, self.task.config.environment
+        place = Place(
+            directory=task.root / "environment",
+            image=task.image,
+            compose=task.compose,
+            has_dockerfile=task.dockerfile is not None,
+        )
+        first, *others = [self._network(step) for step in self.task.steps]
+        if any(network != first for network in others):
+            raise Unsupported("steps with different networks in one container: no provider changes it while it runs")
+        return self._of(place, table, first, self._limits.build)
+
+    def _verifier(self, step: TaskStep) -> Wanted:
+        found = separate_verifier(self.task.config, step.settings, self.task.files)
+        assert found is not None
+        directory = self.task.root / found.directory if found.directory else self.task.root
+        compose = directory / "docker-compose.yaml" if found.compose else None
+        has_dockerfile = bool(found.directory) and f"{found.directory}/Dockerfile" in self.task.files
+        place = Place(directory=directory, image=found.image, compose=compose, has_dockerfile=has_dockerfile)
+        policy = step.settings.verifier_network
+        network = network_of(policy.mode, policy.hosts, self._setting.network, f"verifier of {step.name or 'the task'}")
+        return self._of(place, found.environment, network, self._limits.verifier_build or self._limits.build)
+
+    def _of(self, place: Place, table: EnvironmentTable, network: Network, build_seconds: float) -> Wanted:
+        env = resolved(table.env, self._setting.given)
+        return Wanted(
+            place=place,
+            table=table,
+            network=network,
+            env=env,
+            seconds=self._limits.seconds * SPARE + 600,
+            build_seconds=build_seconds,
+            force_build=self._setting.force_build,
+            compose_variables={**env, **self._compose_values()},
+            secrets=secrets_in(table.env, self._setting.given) | frozenset(self._setting.compose_values),
+        )
+
+    def _network(self, step: TaskStep) -> Network:
+        """That of the container in a step; agent and a verifier in the same container must agree."""
+        settings, chosen, what = step.settings, self._setting.network, step.name or "the task"
+        agent = network_of(settings.agent_network.mode, settings.agent_network.hosts, chosen, f"agent of {what}")
+        if settings.verifier_mode == "shared":
+            policy = settings.verifier_network
+            verifier = network_of(policy.mode, policy.hosts, chosen, f"verifier of {what}")
+            if verifier != agent:
+                raise Unsupported(
+                    f"{what}: agent and verifier want different networks in one container",
+                    hint="--swe-network gives both the same",
+                )
+        return agent
+
+    def _compose_values(self) -> dict[str, str]:
+        found: dict[str, str] = {}
+        for name, said in self._setting.compose_values.items():
+            kind, _, rest = said.partition(":")
+            if kind == "env":
+                if rest not in self._setting.given:
+                    raise UsageError(
+                        f"--swe-compose-var {name}=env:{rest}: {rest} is not given", hint=f"--swe-env {rest}"
+                    )
+                found[name] = self._setting.given[rest]
+            else:
+                found[name] = said
+        return found
+
+    # -- the result --------------------------------------------------------------------------------------------------
+
+    def _outcome_of(self, attempts: list[Attempted]) -> Outcome:
+        outcome = super()._outcome_of(attempts)
+        reward, steps = outcome.reward, self._steps
+        verdict = attempts[-1].verdict
+        update: dict[str, object] = {
+            "steps": tuple(step.to_json() for step in steps),
+            "agent": self._agent(),
+            "usage": asdict(_sum(step.usage for step in steps)),
+            "flags": (*reward.flags, *dict.fromkeys(flag for step in steps for flag in step.flags)),
+            "rewards": dict(self._rewards) if self._rewards is not None else None,
+        }
+        if verdict.status in ("resolved", "unresolved"):
+            update["reward"] = reward_of(verdict, self._rewards)
+        return replace(outcome, reward=reward.model_copy(update=update))
+
+    def _agent(self) -> dict[str, object]:
+        return {"name": self._setting.agent.name, "model": self._setting.model}
+
+
+def _sum(parts: Iterator[Usage]) -> Usage:
+    """Of the steps: the host counts over the whole trial, so the last one holds all calls; own steps are added."""
+    total = Usage()
+    for part in parts:
+        total = replace(part, steps=total.steps + part.steps)
+    return total

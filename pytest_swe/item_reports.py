@@ -88,10 +88,13 @@ def _with_logs(item: SweItem, outcome: Outcome, report: pytest.TestReport) -> Ou
 
     What goes wrong here costs no verdict: it is a flag on the line, and a section of the report.
     """
-    if outcome.log is None:
+    if outcome.reward.agent is None and outcome.log is None:
         return outcome
     place = item.run.logs_of(item.plan, item.planned)
     update: dict[str, object] = {"logs": str(place.relative_to(item.run.directory))}
+    if outcome.log is None:  # what an agent and a task's verifier left is written already
+        found = update if place.is_dir() else {}
+        return replace(outcome, reward=outcome.reward.model_copy(update=found))
     flags = list(outcome.reward.flags)
     try:
         write_instance_logs(place, outcome)

@@ -268,6 +268,9 @@ def _told(summary: ModelSummary) -> Iterable[str]:
     yield f"  rate {summary.rate:.1%} (95 % interval {summary.low:.1%} to {summary.high:.1%}){measured}"
     if len(summary.repos) > 1:
         yield "  " + ", ".join(f"{repo or '-'} {good}/{total}" for repo, (good, total) in summary.repos.items())
+    for found in summary.pass_at:
+        spread = f"95 % interval {found.low:.1%} to {found.high:.1%}"
+        yield f"  pass@{found.k} {found.rate:.1%} ({spread}) over {found.instances} instances"
     if summary.flaky:
         yield f"  flaky: {len(summary.flaky)} of the repeated ({', '.join(summary.flaky[:5])})"
     if summary.reasons:

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from pytest_swe.report.pass_at_k import PassAtK, pass_at_k
+
 Line = Mapping[str, Any]
 
 
@@ -37,6 +39,7 @@ class ModelSummary:
     reasons: Mapping[str, int] = field(default_factory=dict)
     repos: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     flaky: tuple[str, ...] = ()
+    pass_at: tuple[PassAtK, ...] = ()
 
 
 def summarise(lines: Iterable[Line], expected: Mapping[str, int]) -> list[ModelSummary]:
@@ -70,6 +73,7 @@ def _summary(model: str, lines: Sequence[Line], expected: int) -> ModelSummary:
         reasons=dict(reasons.most_common()),
         repos=_repos(lines),
         flaky=_flaky(lines),
+        pass_at=tuple(pass_at_k(lines)),
     )
 
 

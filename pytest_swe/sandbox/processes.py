@@ -34,10 +34,14 @@ each() {
   done
 }
 """
-_HERE = 'read -r id < /proc/sys/kernel/random/boot_id; echo "$id"; readlink /proc/self/ns/pid'
+_ELSEWHERE = """
+read -r id < /proc/sys/kernel/random/boot_id
+[ "$id $(readlink /proc/self/ns/pid)" != "$3" ] || exit 0
+"""
 _LIST = _EACH + 'show() { echo "$1:$2"; }\neach=show; each\n'
 _END = (
-    _EACH
+    _ELSEWHERE
+    + _EACH
     + """
 known=" $1 " left=$2
 end() {
@@ -74,16 +78,12 @@ def end_others(sandbox: Sandbox, before: Processes) -> None:
 
     Nothing is done where a sandbox has no processes of its own to see: there a command takes all of its own with it.
     """
-    if not _is_elsewhere(sandbox):
-        return
-    known = " ".join(sorted(before))
-    done = sandbox.exec(["/bin/sh", "-c", _END, "swe", known, str(_ROUNDS)], cwd="/", user="root", timeout=_SECONDS)
+    words = [" ".join(sorted(before)), str(_ROUNDS), _here()]
+    done = sandbox.exec(["/bin/sh", "-c", _END, "swe", *words], cwd="/", user="root", timeout=_SECONDS)
     if done.timed_out or done.exit_code != 0:
         raise NotEnded("processes that the agent left behind cannot be ended")
 
 
-def _is_elsewhere(sandbox: Sandbox) -> bool:
-    """Whether its processes are not those of this host: ending the others there would end ours."""
-    done = sandbox.exec(["/bin/sh", "-c", _HERE], cwd="/", user="root", timeout=_SECONDS)
-    here = f"{Path('/proc/sys/kernel/random/boot_id').read_text()}{os.readlink('/proc/self/ns/pid')}"
-    return done.exit_code == 0 and done.stdout.decode("ascii", "replace").strip() != here.strip()
+def _here() -> str:
+    """What a sandbox would see that shares this host's processes: to end the others there would end ours."""
+    return f"{Path('/proc/sys/kernel/random/boot_id').read_text().strip()} {os.readlink('/proc/self/ns/pid')}"

@@ -7,7 +7,6 @@ import json
 import posixpath
 import tarfile
 from dataclasses import dataclass
-from pathlib import Path
 
 from pytest_swe.errors import SandboxError
 from pytest_swe.harbor.artifacts import MANIFEST, PLACE, Status, TooLarge, Type, Wanted, sanitised, wanted
@@ -16,6 +15,7 @@ from pytest_swe.harbor.steps import StepSettings
 from pytest_swe.model import JSON
 from pytest_swe.sandbox.base import Sandbox
 from pytest_swe.trial.environment import Environment
+from pytest_swe.trial.keeping import Keeping
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +27,12 @@ class _Kept:
 
 
 class Artifacts:
-    """Those of one step. ``place``: the step's directory on this host, or None."""
+    """Those of one step. ``keeping``: the step's directory on this host."""
 
-    def __init__(self, environment: Environment, settings: StepSettings, place: Path | None) -> None:
+    def __init__(self, environment: Environment, settings: StepSettings, keeping: Keeping) -> None:
         self._environment = environment
         self._wanted = wanted(settings.artifacts)
-        self._place = place
+        self._keeping = keeping.below(PLACE)
         self._kept: list[_Kept] = []
 
     def collect(self, *, of_main: bool) -> None:
@@ -42,10 +42,8 @@ class Artifacts:
                 kept = self._copied(each)
                 self._kept.append(kept)
                 self._unpack(kept)
-        if self._place is not None:
-            entries: list[JSON] = [kept.wanted.entry(kept.kind, kept.status) for kept in self._kept]
-            (self._place / PLACE).mkdir(parents=True, exist_ok=True)
-            (self._place / PLACE / MANIFEST).write_text(json.dumps(entries, indent=2), encoding="utf-8")
+        entries: list[JSON] = [kept.wanted.entry(kept.kind, kept.status) for kept in self._kept]
+        self._keeping.write(MANIFEST, json.dumps(entries, indent=2).encode())
 
     def put_into(self, sandbox: Sandbox) -> None:
         """Every artifact at its own place in ``sandbox``, whichever service it came from. Raises SandboxError."""
@@ -79,18 +77,14 @@ class Artifacts:
 
     def _unpack(self, kept: _Kept) -> None:
         """Below ``artifacts/`` under the name that it wants: what it is called inside does not count."""
-        if self._place is None or not kept.tar:
+        if not kept.tar:
             return
-        target = self._place / PLACE / kept.wanted.destination
         with tarfile.open(fileobj=io.BytesIO(kept.tar)) as tar:
             top = tar.getmembers()[0].name
             for member in tar:
+                content = tar.extractfile(member) if member.isreg() else None
                 rest = posixpath.relpath(member.name, top)
-                where = target if rest == "." else target / rest
-                if member.isdir():
-                    where.mkdir(parents=True, exist_ok=True)
-                    continue
-                content = tar.extractfile(member)
-                if content is not None:
-                    where.parent.mkdir(parents=True, exist_ok=True)
-                    where.write_bytes(content.read())
+                if content is not None and not rest.startswith(".."):
+                    self._keeping.write(
+                        posixpath.normpath(posixpath.join(kept.wanted.destination, rest)), content.read()
+                    )

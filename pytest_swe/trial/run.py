@@ -39,6 +39,7 @@ from pytest_swe.trial.inside import (
     must,
     tar_of,
 )
+from pytest_swe.trial.keeping import Keeping
 from pytest_swe.trial.setting import StepDone, TrialSetting
 from pytest_swe.trial.verification import Verified, verify
 
@@ -196,7 +197,7 @@ class TrialRun:
         """Everything of the agent's ended, its artifacts taken, then the verifier."""
         settings = step.settings
         end_others(self.main, before)
-        kept = Artifacts(self._environment, settings, self._step_place(step))
+        kept = Artifacts(self._environment, settings, self._keeping(step))
         self._hooks(tuple(hook for hook in settings.collect if hook.service == "main"))
         kept.collect(of_main=True)
         own = separate_verifier(self._task.config, settings, self._task.files)
@@ -262,23 +263,19 @@ class TrialRun:
             for server in self._task.config.environment.mcp_servers
         )
 
-    def _step_place(self, step: TaskStep) -> Path | None:
-        if self._place is None:
-            return None
-        return self._place / "steps" / step.name if step.name else self._place
+    def _keeping(self, step: TaskStep) -> Keeping:
+        found = Keeping(self._place)
+        return found.below("steps", step.name) if step.name else found
 
     def _keep(self, step: TaskStep, run: AgentRun | None) -> None:
-        place = self._step_place(step)
-        if place is None or run is None:
+        if run is None:
             return
-        (place / "agent").mkdir(parents=True, exist_ok=True)
-        (place / "agent" / "output.txt").write_bytes(run.output)
+        keeping = self._keeping(step).below("agent")
+        keeping.write("output.txt", run.output)
         if run.trajectory is not None:
-            text = json.dumps(run.trajectory, indent=1)
-            (place / "agent" / "trajectory.json").write_text(text, encoding="utf-8", errors="replace")
+            keeping.write("trajectory.json", json.dumps(run.trajectory, indent=1).encode("utf-8", "replace"))
 
     def _keep_verified(self, step: TaskStep, verified: Verified) -> None:
-        place = self._step_place(step)
-        if place is not None:
-            (place / "verifier").mkdir(parents=True, exist_ok=True)
-            (place / "verifier" / "test-stdout.txt").write_bytes(verified.output)
+        keeping = self._keeping(step).below("verifier")
+        for name, content in {"test-stdout.txt": verified.output, **verified.files}.items():
+            keeping.write(name, content)

@@ -6,33 +6,28 @@ The exit status of ``test.sh`` decides nothing, as in Harbor.
 
 from __future__ import annotations
 
+import io
+import tarfile
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from pytest_swe.errors import HarnessError, SandboxFileError
-from pytest_swe.harbor.rewards import JSON_FILE, MAX_REWARD_FILE, TEXT_FILE, Kind, NoReward, rewards_of
+from pytest_swe.harbor.rewards import JSON_FILE, TEXT_FILE, Kind, NoReward, rewards_of
 from pytest_swe.sandbox.base import Sandbox
 from pytest_swe.sandbox.processes import end_others, processes
-from pytest_swe.trial.inside import TESTS, VERIFIER_LOGS, fresh, gone, must, tar_of
+from pytest_swe.trial.inside import TESTS, VERIFIER_LOGS, must, tar_of
 
 OUTPUT = "test-stdout.txt"
 #: Bytes of a verifier's directory that are kept.
 LARGEST_LOGS = 64 * 1024 * 1024
 _RUN = f"{TESTS}/test.sh > {VERIFIER_LOGS}/{OUTPUT} 2>&1 < /dev/null"
-_KIND = """
-for name in "$@"; do
-  path=/logs/verifier/$name
-  if [ -L "$path" ]; then echo "$name link"
-  elif [ -f "$path" ]; then echo "$name $(wc -c < "$path")"
-  elif [ -d "$path" ]; then echo "$name directory"
-  elif [ -e "$path" ]; then echo "$name other"
-  fi
-done
+#: What is there before, and an end to it; and that there is a shell to run the entry point.
+_PREPARE = f"""
+umask 0
+rm -rf {VERIFIER_LOGS} && mkdir -p {VERIFIER_LOGS} && chmod 777 {VERIFIER_LOGS} || exit 1
+command -v bash >/dev/null || {{ echo "no bash in the container"; exit 1; }}
+[ "$1" = kept ] || rm -rf {TESTS}
 """
-
-
-_KINDS: Mapping[str, Kind] = {"link": "link", "directory": "directory", "other": "other"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +41,7 @@ class Verified:
     output: bytes = b""
     exit_code: int | None = None
     seconds: float = 0.0
-    files: bytes = field(default=b"", repr=False)
+    files: Mapping[str, bytes] = field(default_factory=dict, repr=False)
 
 
 def verify(
@@ -61,61 +56,55 @@ def verify(
 
     Raises HarnessError when it cannot be run at all, SandboxError.
     """
-    _lay(sandbox, tests)
+    must(sandbox, _PREPARE, "kept" if tests is None else "laid")
+    if tests is not None:
+        sandbox.upload(tar_of(tests, frozenset(tests)), TESTS)
     before = processes(sandbox)
     begin = time.monotonic()
     done = sandbox.exec(["bash", "-c", _RUN], user=user, env=env, timeout=timeout)
     seconds = time.monotonic() - begin
     # A writer in the background must not decide after the verifier has.
     end_others(sandbox, before)
-    output = _output(sandbox)
+    left = _left(sandbox)
+    output = left.get(OUTPUT, b"")
+    common = Verified(output=output if isinstance(output, bytes) else b"", exit_code=done.exit_code, seconds=seconds)
     if done.timed_out:
-        said = f"the verifier did not end within {timeout:.10g} s"
-        return Verified(failure="VerifierTimeoutError", detail=said, output=output, seconds=seconds)
-    files = _files(sandbox)
-    common = Verified(output=output, exit_code=done.exit_code, seconds=seconds, files=files)
+        return replace(common, failure="VerifierTimeoutError", detail=f"it did not end within {timeout:.10g} s")
     try:
-        found = rewards_of(_reward_files(sandbox))
+        found = rewards_of({name: left[name] for name in (JSON_FILE, TEXT_FILE) if name in left})
     except NoReward as nothing:
-        return replace(common, failure=nothing.name, detail=f"{nothing}{_tail(output)}")
-    return replace(common, rewards=found.rewards, note=found.note)
+        return replace(common, failure=nothing.name, detail=f"{nothing}{_tail(common.output)}")
+    return replace(common, rewards=found.rewards, note=found.note, files=_plain(left))
 
 
-def _lay(sandbox: Sandbox, tests: Mapping[str, bytes] | None) -> None:
-    if tests is not None:
-        gone(sandbox, TESTS)
-        sandbox.upload(tar_of(tests), TESTS)
-    fresh(sandbox, VERIFIER_LOGS)
-    must(sandbox, 'command -v bash >/dev/null || { echo "no bash in the container"; exit 1; }')
-    must(sandbox, f"chmod +x {TESTS}/test.sh")
+def _left(sandbox: Sandbox) -> dict[str, bytes | Kind]:
+    """What stands in the verifier's directory, by relative path: contents, or what something is that is no file.
 
-
-def _reward_files(sandbox: Sandbox) -> dict[str, bytes | Kind]:
+    Where it is too much to keep, only what counts: the reward files and the end of the output.
+    """
+    said = must(sandbox, f"du -sk {VERIFIER_LOGS}").split()
+    if not said or int(said[0]) > LARGEST_LOGS // 1024:
+        keep = [JSON_FILE, TEXT_FILE, OUTPUT]
+        must(
+            sandbox,
+            f'cd {VERIFIER_LOGS} && for n in *; do case " $* " in *" $n "*) ;; *) rm -rf "$n" ;; esac; done',
+            *keep,
+        )
+        must(sandbox, f"cd {VERIFIER_LOGS} && tail -c 1000000 {OUTPUT} > .end && mv .end {OUTPUT}")
     found: dict[str, bytes | Kind] = {}
-    for line in must(sandbox, _KIND, JSON_FILE, TEXT_FILE).decode("utf-8", "replace").splitlines():
-        name, _, kind = line.partition(" ")
-        if kind in _KINDS:
-            found[name] = _KINDS[kind]
-        elif int(kind) > MAX_REWARD_FILE:
-            found[name] = "too large"
-        else:
-            found[name] = sandbox.read_file(f"{VERIFIER_LOGS}/{name}")
+    with tarfile.open(fileobj=io.BytesIO(sandbox.download(VERIFIER_LOGS))) as tar:
+        for member in tar:
+            name = member.name.partition("/")[2]
+            content = tar.extractfile(member) if member.isreg() else None
+            if content is not None:
+                found[name] = content.read() if member.size <= LARGEST_LOGS else "too large"
+            elif name:
+                found[name] = "directory" if member.isdir() else "link" if member.issym() or member.islnk() else "other"
     return found
 
 
-def _files(sandbox: Sandbox) -> bytes:
-    """All that the verifier left, as a tar; nothing of it when it is too much to keep."""
-    said = must(sandbox, f"du -sk {VERIFIER_LOGS} || true").split()
-    if not said or int(said[0]) > LARGEST_LOGS // 1024:
-        return b""
-    return sandbox.download(VERIFIER_LOGS)
-
-
-def _output(sandbox: Sandbox) -> bytes:
-    try:
-        return must(sandbox, f'tail -c 1000000 "{VERIFIER_LOGS}/{OUTPUT}"')
-    except (HarnessError, SandboxFileError):
-        return b""
+def _plain(left: Mapping[str, bytes | Kind]) -> dict[str, bytes]:
+    return {name: content for name, content in left.items() if isinstance(content, bytes)}
 
 
 def _tail(output: bytes) -> str:

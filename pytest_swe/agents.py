@@ -84,10 +84,11 @@ def trial_setting(source: Source, settings: Settings) -> TrialSetting:
 
 def given(settings: Settings) -> dict[str, str]:
     """The variables of this process that tasks may ask for. Raises UsageError for one that is not set."""
-    missing = [name for name in settings.envs if name not in os.environ]
+    found = {name: os.environ.get(name) for name in settings.envs}
+    missing = [name for name, value in found.items() if value is None]
     if missing:
         raise UsageError(f"--swe-env {missing[0]}: not set in the environment of pytest")
-    return {name: os.environ[name] for name in settings.envs}
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def user_route(settings: Settings) -> ModelRoute | None:
@@ -134,7 +135,7 @@ def _check(agent: Agent, settings: Settings) -> None:
 def _key(settings: Settings) -> str | None:
     """The usual variable of the protocol, where it is set: a server of one's own may want no key."""
     usual = KEYS[settings.model_protocol]
-    return usual if usual in os.environ else None
+    return usual if os.environ.get(usual) is not None else None
 
 
 def _arguments(settings: Settings) -> Iterator[tuple[str, str]]:

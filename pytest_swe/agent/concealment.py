@@ -27,7 +27,7 @@ _COMMIT = re.compile(r"[0-9a-f]{7,64}")
 class ConcealmentFailed(SweError):
     """What came after the task's commit may still be there; the agent was not started."""
 
-    reason = Reason.SANDBOX_START_FAILED
+    reason = Reason.NOT_CONCEALED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

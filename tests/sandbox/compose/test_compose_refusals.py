@@ -200,8 +200,9 @@ def test_an_anchor_hides_nothing(write: WriteTask) -> None:
 @pytest.mark.docker
 @pytest.mark.compose
 def test_a_hostile_file_starts_and_builds_nothing(
-    write: WriteTask, provider: DockerProvider, engine: docker.APIClient
+    write: WriteTask, provider: DockerProvider, engine: docker.APIClient, test_image: str
 ) -> None:
+    """A sandbox at the end shows that its events would have been seen."""
     begin = int(time.time()) - 1
     labels = new_labels()
     hostile = [asked for asked in HOSTILE if not asked.startswith(("build", "mem_limit"))]
@@ -210,8 +211,15 @@ def test_a_hostile_file_starts_and_builds_nothing(
         with pytest.raises(Unsupported):
             provider.acquire_group(spec_of(write({"docker-compose.yaml": text})), labels=labels)
     mine = {"label": [f"pytest-swe.{key}={value}" for key, value in labels.items()]}
-    events = engine.events(since=begin, until=int(time.time()) + 1, filters=mine, decode=True)
-    assert [event["Action"] for event in events] == []
+    assert actions(engine, mine, begin) == []
     assert engine.containers(all=True, filters=mine) == []
     assert engine.networks(filters=mine) == []
     assert engine.volumes(filters=mine)["Volumes"] in (None, [])
+    provider.acquire(SandboxSpec(image=test_image), labels=labels).close()
+    assert {"create", "start"} <= set(actions(engine, mine, begin))
+
+
+def actions(engine: docker.APIClient, filters: dict[str, list[str]], begin: int) -> list[str]:
+    """What the engine did since ``begin`` with things of these labels."""
+    events = engine.events(since=begin, until=int(time.time()) + 1, filters=filters, decode=True)
+    return [event["Action"] for event in events]

@@ -13,7 +13,7 @@ main() {
   fetch apt-get update -qq -o APT::Update::Error-Mode=any
   fetch apt-get install -y -qq --no-install-recommends patchelf squashfs-tools squashfuse fuse2fs e2fsprogs uidmap \
     >/dev/null
-  download apptainer libc6 libseccomp2 libsqlite3-0
+  bash "$here/debs.sh" sid "$work/deb" apptainer libc6 libseccomp2 libsqlite3-0
   install_beside
   # Without systemd as init, apptainer can set limits only by itself.
   [ -d /run/systemd/system ] || sed -i 's/^systemd cgroups = yes/systemd cgroups = no/' /etc/apptainer/apptainer.conf
@@ -21,31 +21,6 @@ main() {
 }
 
 fetch() { bash "$here/fetch.sh" "$@"; }
-
-# download PACKAGE...: from sid, with a state of apt that is nobody else's.
-download() {
-  local mirror
-  mirror=$(sed -n 's/^URIs: *//p' /etc/apt/sources.list.d/debian.sources 2>/dev/null | head -1)
-  mkdir -p "$work"/{deb,lists/partial,cache/archives/partial}
-  : >"$work/status"
-  echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] ${mirror:-http://deb.debian.org/debian} sid main" \
-    >"$work/sources.list"
-  cat >"$work/apt.conf" <<CONF
-Dir::Etc::sourcelist "$work/sources.list";
-Dir::Etc::sourceparts "/dev/null";
-Dir::Etc::preferencesparts "/dev/null";
-Dir::State::lists "$work/lists";
-Dir::State::status "$work/status";
-Dir::Cache "$work/cache";
-Acquire::Languages "none";
-Acquire::IndexTargets::deb::DEP-11::DefaultEnabled "false";
-APT::Sandbox::User "root";
-Acquire::Check-Valid-Until "false";
-Acquire::Check-Date "false";
-CONF
-  APT_CONFIG=$work/apt.conf fetch apt-get update -qq -o APT::Update::Error-Mode=any
-  (cd "$work/deb" && APT_CONFIG=$work/apt.conf fetch apt-get download -qq "$@")
-}
 
 install_beside() {
   local deb triplet program

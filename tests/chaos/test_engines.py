@@ -32,9 +32,8 @@ def daemon() -> Iterator[Daemon]:
 
 
 @pytest.mark.dockerd
-@pytest.mark.parametrize(
-    "how", [signal.SIGTERM, pytest.param(signal.SIGKILL, marks=pytest.mark.chaos)], ids=["SIGTERM", "SIGKILL"]
-)
+@pytest.mark.chaos
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL], ids=["SIGTERM", "SIGKILL"])
 def test_the_engine_is_restarted(make_room: MakeRoom, daemon: Daemon, quiet: Lines, how: signal.Signals) -> None:
     room = make_room([TINY] * ITEMS, engine=daemon.address)
     room.start("-n2")
@@ -61,10 +60,8 @@ def test_the_engine_goes_for_good(make_room: MakeRoom, daemon: Daemon, quiet: Li
     survived(room, quiet)
 
 
-@pytest.mark.parametrize(
-    "harm",
-    [pytest.param(("kill",), id="killed", marks=pytest.mark.chaos), pytest.param(("rm", "-f"), id="removed")],
-)
+@pytest.mark.chaos
+@pytest.mark.parametrize("harm", [("kill",), ("rm", "-f")], ids=["killed", "removed"])
 def test_containers_go_while_others_list_them(room: Room, quiet: Lines, harm: tuple[str, ...]) -> None:
     ended = threading.Event()
     listing = threading.Thread(target=_list_all, args=(ended,))

@@ -25,6 +25,7 @@ def test_a_worker_is_killed(room: Room, quiet: Lines) -> None:
     survived(room, quiet)
 
 
+@pytest.mark.chaos
 def test_the_controller_is_killed(room: Room, quiet: Lines) -> None:
     room.start("-n2")
     room.wait_for_midst()
@@ -48,7 +49,7 @@ def test_everything_is_killed(room: Room, quiet: Lines) -> None:
         pytest.param(signal.SIGTERM, "-n2", id="SIGTERM -n2"),
         pytest.param(signal.SIGTERM, "-n0", id="SIGTERM -n0", marks=pytest.mark.chaos),
         pytest.param(signal.SIGINT, "-n2", id="SIGINT -n2", marks=pytest.mark.chaos),
-        pytest.param(signal.SIGINT, "-n0", id="SIGINT -n0"),
+        pytest.param(signal.SIGINT, "-n0", id="SIGINT -n0", marks=pytest.mark.chaos),
     ],
 )
 def test_the_controller_is_told_to_end(room: Room, quiet: Lines, how: signal.Signals, shape: str) -> None:

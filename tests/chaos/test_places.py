@@ -53,6 +53,7 @@ def test_the_disk_is_full(make_room: MakeRoom, image: str, small: Path, quiet: L
     survived(room, quiet, ended_itself=False)
 
 
+@pytest.mark.chaos
 def test_the_place_becomes_read_only(room: Room, quiet: Lines) -> None:
     """What is open stays open; what is to be made cannot be: logs and the summary.
 
@@ -80,14 +81,8 @@ def test_a_place_that_is_read_only_from_the_start(make_room: MakeRoom, image: st
     nothing_is_left(room)
 
 
-@pytest.mark.parametrize(
-    "what",
-    [
-        pytest.param("the file", marks=pytest.mark.chaos),
-        pytest.param("the run's directory", marks=pytest.mark.chaos),
-        "all results",
-    ],
-)
+@pytest.mark.chaos
+@pytest.mark.parametrize("what", ["the file", "the run's directory", "all results"])
 def test_it_is_removed(room: Room, quiet: Lines, what: str) -> None:
     room.start("-n2")
     room.wait_for_midst()

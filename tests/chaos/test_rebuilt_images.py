@@ -59,6 +59,7 @@ def test_answers_of_another_image_are_none(make_room: MakeRoom, name: str, shape
     assert room.lines() == second
 
 
+@pytest.mark.chaos
 def test_a_cache_does_not_answer_for_another_image(make_room: MakeRoom, name: str) -> None:
     room = make_room([name], seconds=0)
     build(name, FIRST)

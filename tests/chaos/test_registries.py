@@ -16,7 +16,7 @@ from registries import Proxy, Request, proxy, registry
 from .accounting import survived
 from .conftest import ITEMS, MakeRoom
 
-pytestmark = [pytest.mark.docker, pytest.mark.registry, pytest.mark.busybox]
+pytestmark = [pytest.mark.docker, pytest.mark.registry, pytest.mark.busybox, pytest.mark.chaos]
 
 Lines = list[dict[str, Any]]
 Answer = tuple[int, dict[str, str]] | str
@@ -53,11 +53,8 @@ FAULTS: dict[str, Answer] = {"429": (429, {"Retry-After": "1"}), "500": (500, {}
 
 @pytest.mark.parametrize(
     "faults",
-    [
-        pytest.param([*FAULTS.values()], id="in turns"),
-        *(pytest.param([fault], id=name, marks=pytest.mark.chaos) for name, fault in FAULTS.items()),
-        pytest.param(["hang"], id="hang", marks=pytest.mark.chaos),
-    ],
+    [[*FAULTS.values()], *([fault] for fault in FAULTS.values()), ["hang"]],
+    ids=["in turns", *FAULTS, "hang"],
 )
 def test_it_answers_badly_now_and_then(
     make_room: MakeRoom, front: Proxy, images: list[str], quiet: Lines, faults: list[Answer]
@@ -80,7 +77,6 @@ def test_it_answers_badly_now_and_then(
     survived(room, quiet)
 
 
-@pytest.mark.chaos
 def test_it_is_gone_until_the_next_part(make_room: MakeRoom, front: Proxy, images: list[str], quiet: Lines) -> None:
     front.trouble = lambda request: (500, {})
     room = make_room(images)

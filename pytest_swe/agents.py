@@ -16,6 +16,7 @@ from pytest_swe.harbor.limits import LimitOptions, Phase
 from pytest_swe.planning import Source
 from pytest_swe.settings import Settings
 from pytest_swe.trial.setting import TrialSetting
+from pytest_swe.trial.values import OPTION, ComposeValue, compose_value
 
 #: Agents that are controls of a data set: its own fix, whatever it is called.
 GOLD = ("gold", "oracle")
@@ -59,6 +60,12 @@ def trial_setting(source: Source, settings: Settings) -> TrialSetting:
     Raises UsageError.
     """
     agent = registry.agent(CONTROLS.get(source.name) or source.name.removeprefix("agent:"))
+    values, user = compose_values(settings), user_route(settings)
+    asked = {value.model for value in values.values()}
+    if "user" in asked and user is None:
+        raise UsageError(f"{OPTION} ...=model:user: there is no user model", hint="--swe-user-model-url URL")
+    if "policy" in asked and not settings.model_url:
+        raise UsageError(f"{OPTION} ...=model:policy: there is no model", hint="--swe-model-url URL")
     bases: dict[Phase, float] = {}
     if settings.agent_timeout is not None:
         bases["agent"] = settings.agent_timeout
@@ -69,13 +76,14 @@ def trial_setting(source: Source, settings: Settings) -> TrialSetting:
     return TrialSetting(
         agent=agent,
         model=source.model,
-        route=policy_route(source.model, settings) if agent.protocols else None,
-        user_route=user_route(settings),
+        route=policy_route(source.model, settings) if agent.protocols or "policy" in asked else None,
+        user_route=user,
+        user_questions=settings.user_questions,
         arguments=dict(_arguments(settings)),
         kit=settings.agent_kit,
         limits=LimitOptions(multiplier=settings.timeout_multiplier, bases=bases),
         given=given(settings),
-        compose_values=dict(_pairs("--swe-compose-var", settings.compose_vars)),
+        compose_values=values,
         network=settings.network or settings.agent_network,
         mcp=settings.mcp,
         force_build=settings.force_build,
@@ -89,6 +97,12 @@ def given(settings: Settings) -> dict[str, str]:
     if missing:
         raise UsageError(f"--swe-env {missing[0]}: not set in the environment of pytest")
     return {name: value for name, value in found.items() if value is not None}
+
+
+def compose_values(settings: Settings) -> dict[str, ComposeValue]:
+    """What the user says for names in compose files. Raises UsageError."""
+    pairs = _pairs(OPTION, settings.compose_vars)
+    return {name: compose_value(name, said, os.environ.get) for name, said in pairs}
 
 
 def user_route(settings: Settings) -> ModelRoute | None:
@@ -160,6 +174,9 @@ def depends_on(settings: Settings) -> dict[str, object]:
         "model_protocol": settings.model_protocol,
         "timeout_multiplier": settings.timeout_multiplier,
         "mcp": settings.mcp,
+        "user_model": [settings.user_model, settings.user_model_url, settings.user_questions],
+        "compose_vars": sorted(settings.compose_vars),
+        "force_build": settings.force_build,
     }
 
 

@@ -138,6 +138,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("swe-user-model", "The model behind a task's simulated user.", metavar="NAME"),
     Option("swe-user-model-url", "Its server (default: that of the agents' model).", metavar="URL"),
     Option("swe-user-model-key", "Variable that holds that server's key.", metavar="NAME"),
+    Option("swe-user-questions", "How many questions a simulated user answers (default: all).", "int", "N"),
     Option("swe-env", "A variable of this process that tasks may ask for, by name; repeatable.", "list", "NAME"),
     Option("swe-compose-var", "A value of a task's compose file.", "list", "NAME=literal|env:NAME|model:policy|user"),
     Option("swe-force-build", "Build a task's image also where it names one that is ready.", "flag"),

@@ -76,6 +76,7 @@ class Settings:
     user_model: str = ""
     user_model_url: str = ""
     user_model_key: str | None = None
+    user_questions: int | None = None
     envs: tuple[str, ...] = ()
     compose_vars: tuple[str, ...] = ()
     force_build: bool = False
@@ -211,9 +212,9 @@ _CONVERTERS = {"docker_hosts": _hosts, "budget": _budget, "shard": _shard, "memo
 
 
 def _check(given: Mapping[str, object]) -> None:
-    for key in ("limit", "sample", "retries"):
+    for key in ("limit", "sample", "retries", "user_questions"):
         if cast("int", given.get(key, 0)) < 0:
-            raise pytest.UsageError(f"--swe-{key} {given[key]}: expected 0 or more")
+            raise pytest.UsageError(f"--swe-{key.replace('_', '-')} {given[key]}: expected 0 or more")
     for key in ("repeat", "pulls", "attempts"):
         if cast("int", given.get(key, 1)) < 1:
             raise pytest.UsageError(f"--swe-{key} {given[key]}: expected 1 or more")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Protocol, runtime_checkable
 
 from pytest_swe.errors import SandboxStartFailed, Unsupported
-from pytest_swe.harbor.schema import EnvironmentTable, HealthCheck
+from pytest_swe.harbor.schema import MAIN, EnvironmentTable, HealthCheck
 from pytest_swe.model import Network, SandboxSpec
 from pytest_swe.sandbox.base import Sandbox, SandboxProvider
 from pytest_swe.sandbox.group import Group, GroupProvider, GroupSpec
@@ -62,6 +62,11 @@ class Environment:
     @property
     def id(self) -> str:
         return self.group.id if self.group is not None else self.main.id
+
+    @property
+    def sidecars(self) -> tuple[str, ...]:
+        """Names of the services beside ``main``."""
+        return tuple(sorted(self.services.keys() - {MAIN}))
 
     def stop_main(self) -> None:
         """End ``main``; sidecars go on."""

@@ -186,7 +186,8 @@ class TrialRun:
             history=self._task.read(step.history) if step.history else b"",
         )
         try:
-            with self._model.opened(self.main) as (inside, endpoint):
+            wanted = bool(self._setting.agent.protocols)
+            with self._model.opened(self.main, wanted=wanted) as (inside, endpoint):
                 run = self._setting.agent.run(inside, replace(task, model=endpoint))
         except NoSolution as error:
             return None, Usage(), ("FileNotFoundError", str(error))

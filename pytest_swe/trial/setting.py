@@ -12,6 +12,7 @@ from pytest_swe.agent.endpoint.routes import ModelRoute
 from pytest_swe.harbor.limits import LimitOptions
 from pytest_swe.harbor.steps import Rewards
 from pytest_swe.model import JSON, Network
+from pytest_swe.trial.values import ComposeValue
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,8 +20,8 @@ class TrialSetting:
     """An agent as the user chose it, and what tasks may have of this host.
 
     ``given`` are variables of this process that tasks may ask for, by name and value. ``compose_values`` are what the
-    user says for names in a compose file: a text, ``env:NAME``, ``model:policy`` or ``model:user``. ``network`` stands
-    for whatever a task says. ``kit`` is a directory of this host.
+    user says for names in a compose file. ``network`` stands for whatever a task says. ``user_questions`` bounds those
+    to a simulated user. ``kit`` is a directory of this host.
     """
 
     agent: Agent
@@ -31,7 +32,8 @@ class TrialSetting:
     kit: Path | None = None
     limits: LimitOptions = field(default_factory=LimitOptions)
     given: Mapping[str, str] = field(default_factory=dict)
-    compose_values: Mapping[str, str] = field(default_factory=dict)
+    user_questions: int | None = None
+    compose_values: Mapping[str, ComposeValue] = field(default_factory=dict)
     network: Network | None = None
     mcp: Literal["off", "optional", "required"] = "optional"
     force_build: bool = False

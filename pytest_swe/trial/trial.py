@@ -12,14 +12,14 @@ from pytest_swe.agent.endpoint.item import ModelOfItem
 from pytest_swe.agent.oracle import Nop
 from pytest_swe.attempting import Attempting
 from pytest_swe.control import ControlRun
-from pytest_swe.errors import SweError, Unsupported, UsageError
+from pytest_swe.errors import SweError, Unsupported
 from pytest_swe.harbor.limits import TrialLimits, limits_of
 from pytest_swe.harbor.schema import EnvironmentTable
 from pytest_swe.harbor.steps import rewards_together
 from pytest_swe.harbor.task import HarborTask, TaskStep
-from pytest_swe.harbor.variables import require, resolved, secrets_in
+from pytest_swe.harbor.variables import require
 from pytest_swe.harbor.verifiers import separate_verifier
-from pytest_swe.model import Candidate, Instance, Network, Reason
+from pytest_swe.model import JSON, Candidate, Instance, Network, Reason
 from pytest_swe.outcome import Attempted
 from pytest_swe.policy import Policy
 from pytest_swe.reward import Outcome, Verdict, verdict_of_error
@@ -27,6 +27,7 @@ from pytest_swe.sandbox.base import SandboxProvider, image_of
 from pytest_swe.trial.environment import Environment, Place, Wanted, made, network_of
 from pytest_swe.trial.run import TrialRun
 from pytest_swe.trial.setting import StepDone, TrialSetting
+from pytest_swe.trial.values import of_group, without_chosen
 from pytest_swe.trial.verdict import reward_of, verdict_of
 
 #: Times the sum of all limits that a trial's containers live: a deadline is for what nobody ends.
@@ -58,6 +59,9 @@ class Trial(Attempting):
         self._place = place
         self._steps: list[StepDone] = []
         self._rewards: Mapping[str, float] | None = None
+        self._model = ModelOfItem(None, None)
+        self._user: dict[str, JSON] | None = None
+        self._network_of_main: Network = "none"
 
     # -- the work ----------------------------------------------------------------------------------------------------
 
@@ -72,10 +76,11 @@ class Trial(Attempting):
     def _refuse(self) -> None:
         """What cannot be is said before anything is started. Raises Unsupported, UsageError."""
         config, setting = self.task.config, self._setting
-        tables = [config.environment.env, config.verifier.env, config.solution.env]
+        servers = config.environment.mcp_servers
+        own = without_chosen(config.environment.env, setting.compose_values)
+        tables = [own, config.verifier.env, config.solution.env, *(server.headers for server in servers)]
         tables += [step.settings.verifier_env for step in self.task.steps]
         require(tables, setting.given)
-        servers = config.environment.mcp_servers
         if servers and setting.mcp == "required" and not setting.agent.mcp:
             raise Unsupported(f"agent {setting.agent.name} cannot use MCP servers, and --swe-mcp is required")
         for step in self.task.steps:
@@ -89,42 +94,52 @@ class Trial(Attempting):
             attempt.verdict = verdict_of(self._steps, self._rewards)
         except SweError as error:
             attempt.verdict, attempt.error = verdict_of_error(error), error
+        self._user = self._model.user_to_json()
         self._check_cancelled()
         return attempt
 
     def _tried(self, setting: TrialSetting, place: Path | None) -> list[StepDone]:
-        model = ModelOfItem(setting.route, place / "calls.jsonl" if place else None)
+        self._model = ModelOfItem(
+            setting.route,
+            place / "calls.jsonl" if place else None,
+            user=setting.user_route,
+            questions=setting.user_questions,
+        )
         try:
             with self._phase("acquire"):
                 environment = self._made(self._wanted())
             try:
                 self._image_digest = image_of(environment.main).digest
                 self.sandbox = environment.main
-                run = TrialRun(
-                    self.task,
-                    setting,
-                    self._limits,
-                    environment,
-                    verifier=self._verifier,
-                    opens=self._opened,
-                    model=model,
-                    place=place,
-                )
-                with self._phase("ready"):
-                    run.ready()
-                self._stands()
-                self._wait_for_go()
-                with self._phase("trial"):
-                    return run.steps()
+                with self._model.opened_in(environment.services, environment.sidecars):
+                    return self._run(setting, environment, place)
             finally:
                 if not self._policy.keep(self.candidate, Verdict("unresolved")):
                     self._release(environment)
         finally:
-            model.close()
+            self._model.close()
+
+    def _run(self, setting: TrialSetting, environment: Environment, place: Path | None) -> list[StepDone]:
+        run = TrialRun(
+            self.task,
+            setting,
+            self._limits,
+            environment,
+            verifier=self._verifier,
+            opens=self._opened,
+            model=self._model,
+            place=place,
+        )
+        with self._phase("ready"):
+            run.ready()
+        self._stands()
+        self._wait_for_go()
+        with self._phase("trial"):
+            return run.steps()
 
     def _control(self) -> ControlRun:
         """Whether the verifier gives a reward to nobody's work."""
-        setting = replace(self._setting, agent=Nop(), route=None)
+        setting = replace(self._setting, agent=Nop())
         known = f"trial\n{self.instance.id}\n{self.task.digest}"
         return self._policy.controls.run(known, lambda: self._measured(setting))
 
@@ -147,7 +162,8 @@ class Trial(Attempting):
         with self._phase("acquire"):
             environment = self._made(wanted)
         try:
-            yield environment
+            with self._model.opened_in(environment.services, environment.sidecars):
+                yield environment
         finally:
             self._release(environment)
 
@@ -162,6 +178,7 @@ class Trial(Attempting):
         first, *others = [self._network(step) for step in self.task.steps]
         if any(network != first for network in others):
             raise Unsupported("steps with different networks in one container: no provider changes it while it runs")
+        self._network_of_main = first
         return self._of(place, table, first, self._limits.build)
 
     def _verifier(self, step: TaskStep) -> Wanted:
@@ -176,17 +193,17 @@ class Trial(Attempting):
         return self._of(place, found.environment, network, self._limits.verifier_build or self._limits.build)
 
     def _of(self, place: Place, table: EnvironmentTable, network: Network, build_seconds: float) -> Wanted:
-        env = resolved(table.env, self._setting.given)
+        values = of_group(table.env, self._setting.given, self._setting.compose_values, self._model.planned)
         return Wanted(
             place=place,
             table=table,
             network=network,
-            env=env,
+            env=values.main,
             seconds=self._limits.seconds * SPARE + 600,
             build_seconds=build_seconds,
             force_build=self._setting.force_build,
-            compose_variables={**env, **self._compose_values()},
-            secrets=secrets_in(table.env, self._setting.given) | frozenset(self._setting.compose_values),
+            compose_variables=values.variables,
+            secrets=values.secrets,
         )
 
     def _network(self, step: TaskStep) -> Network:
@@ -203,20 +220,6 @@ class Trial(Attempting):
                 )
         return agent
 
-    def _compose_values(self) -> dict[str, str]:
-        found: dict[str, str] = {}
-        for name, said in self._setting.compose_values.items():
-            kind, _, rest = said.partition(":")
-            if kind == "env":
-                if rest not in self._setting.given:
-                    raise UsageError(
-                        f"--swe-compose-var {name}=env:{rest}: {rest} is not given", hint=f"--swe-env {rest}"
-                    )
-                found[name] = self._setting.given[rest]
-            else:
-                found[name] = said
-        return found
-
     # -- the result --------------------------------------------------------------------------------------------------
 
     def _outcome_of(self, attempts: list[Attempted]) -> Outcome:
@@ -226,6 +229,7 @@ class Trial(Attempting):
         update: dict[str, object] = {
             "steps": tuple(step.to_json() for step in steps),
             "agent": self._agent(),
+            "network": self._network_of_main,
             "usage": asdict(_sum(step.usage for step in steps)),
             "flags": (*reward.flags, *dict.fromkeys(flag for step in steps for flag in step.flags)),
             "rewards": dict(self._rewards) if self._rewards is not None else None,
@@ -235,7 +239,11 @@ class Trial(Attempting):
         return replace(outcome, reward=reward.model_copy(update=update))
 
     def _agent(self) -> dict[str, object]:
-        return {"name": self._setting.agent.name, "model": self._setting.model}
+        setting = self._setting
+        servers = [server.name for server in self.task.config.environment.mcp_servers]
+        handed = servers if setting.mcp != "off" and setting.agent.mcp else []
+        told: dict[str, object] = {"name": setting.agent.name, "model": setting.model, "mcp": handed}
+        return told | ({"user": self._user} if self._user is not None else {})
 
 
 def _sum(parts: Iterator[Usage]) -> Usage:

@@ -7,6 +7,7 @@ the host. What is asked of the upstream, and what of its answer goes back, is `s
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from pytest_swe.agent.endpoint.connection import Connections
 from pytest_swe.agent.endpoint.line import PYTHONS, Line, Started
 from pytest_swe.agent.endpoint.meter import Counts, Trouble
 from pytest_swe.agent.endpoint.pump import Pump
+from pytest_swe.agent.endpoint.questions import Asked
 from pytest_swe.agent.endpoint.recorder import Recorder, Secrets
 from pytest_swe.agent.endpoint.routes import Limits, ModelRoute, RouteName
 from pytest_swe.agent.endpoint.service import Service
@@ -24,6 +26,18 @@ from pytest_swe.agent.endpoint.upstream import Upstream
 from pytest_swe.agent.endpoint.within import WithinSandbox
 from pytest_swe.errors import SweError, UsageError
 from pytest_swe.sandbox.base import Sandbox
+
+#: Ports that are planned ahead: below those that a kernel hands out itself, above those of usual servers.
+PLANNED_PORTS = range(20000, 30000)
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """An endpoint whose address is known before the sandbox is there in which it will be opened."""
+
+    endpoint: ModelEndpoint
+    route: RouteName
+    port: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,26 +78,39 @@ class ModelGate:
             for route, upstream in zip(chosen, upstreams, strict=True)
         }
 
+    @property
+    def routes(self) -> frozenset[RouteName]:
+        """Those that it has."""
+        return frozenset(self._services)
+
+    def planned(self, route: RouteName) -> Planned:
+        """Choose where a route will be reached, for a sandbox that is still to be made. Raises UsageError."""
+        port = secrets.choice(PLANNED_PORTS)
+        return Planned(_endpoint(self._service(route), port), route, port)
+
     @contextmanager
     def opened(
-        self, sandbox: Sandbox, route: RouteName = "policy", *, pythons: Sequence[str] = PYTHONS
+        self,
+        sandbox: Sandbox,
+        route: RouteName = "policy",
+        *,
+        pythons: Sequence[str] = PYTHONS,
+        port: int = 0,
     ) -> Iterator[Opened]:
         """Make a route reachable in ``sandbox`` while the block lasts; then nothing of it is left there.
 
-        ``pythons``: interpreters in the sandbox, the first that works runs the relay. Raises Unsupported when none
-        does, AgentSetupFailed when the relay does not start, SandboxError.
+        ``pythons``: interpreters in the sandbox, the first that works runs the relay. ``port`` is that of a plan.
+        Raises Unsupported when no interpreter works, AgentSetupFailed when the relay does not start, SandboxError.
         """
-        service = self._services.get(route)
-        if service is None:
-            raise UsageError(f"there is no {route} model", hint=f"name one with --swe-{_option(route)}model-url")
-        line = Line(sandbox, limit=self._limits.request_bytes)
+        service = self._service(route)
+        line = Line(sandbox, limit=self._limits.request_bytes, port=port)
         line.lay()
         try:
             started = line.start(pythons)
         except SweError:
             line.remove()
             raise
-        endpoint = _endpoint(service, started)
+        endpoint = _endpoint(service, started.port)
         if not line.is_reached():
             line.stop()
             yield Opened(endpoint, self._view(sandbox, started, service))
@@ -106,6 +133,12 @@ class ModelGate:
         return self._services[route].meter.counts if route in self._services else Counts()
 
     @property
+    def questions(self) -> Asked:
+        """How many questions the model of the route ``user`` was asked."""
+        service = self._services.get("user")
+        return service.questions.counted if service is not None and service.questions is not None else Asked()
+
+    @property
     def trouble(self) -> Trouble | None:
         """Why a model's server failed for good: of the last call of any route. None when those had their answers."""
         found = [service.meter.trouble for service in self._services.values()]
@@ -121,6 +154,12 @@ class ModelGate:
         for connections in list(self._connections):
             connections.cancel()
         self._recorder.close()
+
+    def _service(self, route: RouteName) -> Service:
+        service = self._services.get(route)
+        if service is None:
+            raise UsageError(f"there is no {route} model", hint=f"name one with --swe-{_option(route)}model-url")
+        return service
 
     def _pump(self, line: Line, service: Service) -> Pump:
         made = Connections()
@@ -142,9 +181,9 @@ class ModelGate:
         )
 
 
-def _endpoint(service: Service, started: Started) -> ModelEndpoint:
+def _endpoint(service: Service, port: int) -> ModelEndpoint:
     return ModelEndpoint(
-        url=f"http://127.0.0.1:{started.port}/{service.prefix}",
+        url=f"http://127.0.0.1:{port}/{service.prefix}",
         protocol=service.route.protocol,
         model=service.route.model,
     )

@@ -52,13 +52,17 @@ class Started:
 
 
 class Line:
-    """One relay in a directory of its own. ``patient``: the relay comes and goes with the agent's command."""
+    """One relay in a directory of its own. ``patient``: the relay comes and goes with the agent's command.
 
-    def __init__(self, sandbox: Sandbox, *, limit: int, patient: bool = False) -> None:
+    ``port`` is where it shall listen; 0 leaves that to the sandbox.
+    """
+
+    def __init__(self, sandbox: Sandbox, *, limit: int, patient: bool = False, port: int = 0) -> None:
         self.directory = f"/pytest-swe/model-{secrets.token_hex(8)}"
         self.started: Started | None = None
         self._sandbox = sandbox
         self._limit = limit
+        self._port = port
         self.patient = patient
 
     def lay(self) -> None:
@@ -77,7 +81,7 @@ class Line:
     def start(self, pythons: Sequence[str] = PYTHONS) -> Started:
         """Start the relay, on the port it had before. Raises Unsupported without an interpreter, AgentSetupFailed."""
         known = self.started
-        words = ["/bin/sh", "-c", _FIND, "sh", str(known.port if known else 0), str(self._limit)]
+        words = ["/bin/sh", "-c", _FIND, "sh", str(known.port if known else self._port), str(self._limit)]
         done = self._command([*words, *((known.python,) if known else pythons)])
         if done.exit_code == _NO_PYTHON:
             raise Unsupported(

@@ -63,7 +63,7 @@ class Limits:
     ``calls`` that are sent, ``tokens`` in and out together, looked at before each call. ``request_bytes`` and
     ``response_bytes`` of one call; ``parallel`` calls at a time; ``call_seconds`` for one call with all its
     ``attempts``; ``first_pause`` seconds before the second of them. ``body_bytes`` of one body and ``file_bytes`` of
-    all are recorded.
+    all are recorded. ``questions`` that the route ``user`` answers, see `pytest_swe.agent.endpoint.questions`.
     """
 
     calls: int | None = None
@@ -76,6 +76,7 @@ class Limits:
     first_pause: float = 1.0
     body_bytes: int = 16 * 1024 * 1024
     file_bytes: int = 1024 * 1024 * 1024
+    questions: int | None = None
 
 
 def called(target: str, *, method: str, protocol: ModelProtocol) -> str | None:

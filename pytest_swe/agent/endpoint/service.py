@@ -12,6 +12,7 @@ from pytest_swe.agent.base import Usage
 from pytest_swe.agent.endpoint import bodies
 from pytest_swe.agent.endpoint.connection import Connections
 from pytest_swe.agent.endpoint.meter import Meter
+from pytest_swe.agent.endpoint.questions import Questions, question_of
 from pytest_swe.agent.endpoint.recorder import Recorder, Secrets
 from pytest_swe.agent.endpoint.routes import Limits, ModelRoute, called
 from pytest_swe.agent.endpoint.upstream import ANSWERED, Outcome, Upstream
@@ -37,6 +38,7 @@ class Service:
         self.route = route
         self.prefix = f"{secrets.token_hex(16)}/{route.route}"
         self.meter = Meter(limits)
+        self.questions = Questions(limits.questions) if route.route == "user" else None
         self._upstream = upstream
         self._recorder = recorder
         self._keys = keys
@@ -52,10 +54,16 @@ class Service:
             sent = bodies.prepared(self.route, call, request.body) if request.method == "POST" else bodies.Prepared()
         except bodies.NotAllowed as error:
             return self._refused(request, refusal(400, "invalid_request_error", str(error)))
+        question = question_of(self.route.protocol, call, sent.body) if self.questions is not None else ""
+        if self.questions is not None and question and not self.questions.passes(question):
+            return self._refused(request, self.questions.no_more(call, sent.body))
         over = self.meter.admit()
         if over:
             return self._refused(request, refusal(429, "limit_reached", over), counted=True)
-        return self._sent(request, connections, call, sent)
+        answer = self._sent(request, connections, call, sent)
+        if self.questions is not None and question and answer.status == 200:
+            self.questions.was_answered(question)
+        return answer
 
     def _called(self, request: Request) -> str | None:
         path = request.path.partition("?")[0].lstrip("/")

@@ -1,0 +1,3 @@
+#!/bin/bash
+# The reference knows what is wanted, and asks nobody.
+cp /solution/plan.md /tmp/plan.md

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -42,6 +43,8 @@ def run_json(run: Run, rewards: RewardsFile) -> dict[str, Any]:
             }
             for path, plan in run.plans.items()
         ],
+        "networks": dict(Counter(line["network"] for line in rewards.lines if line.get("network"))),
+        "user_models": sorted({user for line in rewards.lines if (user := _user_model(line)) is not None}),
         "remarks": remarks(run),
         "expected": len(rewards.expected),
         "written": len(rewards.lines),
@@ -91,6 +94,12 @@ def versions() -> dict[str, str]:
 def write_json(path: Path, value: Mapping[str, Any]) -> None:
     """Write it whole or not at all."""
     write_whole(path, json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+
+
+def _user_model(line: Mapping[str, Any]) -> str | None:
+    """The model that played the user of an item's task; None where nobody did."""
+    user = (line.get("agent") or {}).get("user")
+    return str(user["model"]) if user else None
 
 
 def _plain(value: object) -> object:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 import pytest
 
 from pytest_swe import registry
-from pytest_swe.agent.base import Agent
+from pytest_swe.agent.base import Agent, ModelProtocol
 from pytest_swe.agent.endpoint.routes import ModelRoute
 from pytest_swe.agent_work import AgentSetting
 from pytest_swe.errors import UsageError
@@ -110,10 +110,12 @@ def user_route(settings: Settings) -> ModelRoute | None:
     url = settings.user_model_url or (settings.model_url if settings.user_model else "")
     if not url:
         return None
+    protocol = settings.user_model_protocol or settings.model_protocol
+    same = settings.model_key if url == settings.model_url else None
     return ModelRoute(
         url=url,
-        protocol=settings.model_protocol,
-        key_variable=settings.user_model_key or _key(settings),
+        protocol=protocol,
+        key_variable=settings.user_model_key or same or _key(protocol),
         model=settings.user_model,
         route="user",
     )
@@ -124,7 +126,7 @@ def policy_route(model: str, settings: Settings) -> ModelRoute:
     return ModelRoute(
         url=settings.model_url,
         protocol=settings.model_protocol,
-        key_variable=settings.model_key or _key(settings),
+        key_variable=settings.model_key or _key(settings.model_protocol),
         model=model,
         route="policy",
     )
@@ -146,9 +148,9 @@ def _check(agent: Agent, settings: Settings) -> None:
         )
 
 
-def _key(settings: Settings) -> str | None:
+def _key(protocol: ModelProtocol) -> str | None:
     """The usual variable of the protocol, where it is set: a server of one's own may want no key."""
-    usual = KEYS[settings.model_protocol]
+    usual = KEYS[protocol]
     return usual if os.environ.get(usual) is not None else None
 
 
@@ -174,7 +176,12 @@ def depends_on(settings: Settings) -> dict[str, object]:
         "model_protocol": settings.model_protocol,
         "timeout_multiplier": settings.timeout_multiplier,
         "mcp": settings.mcp,
-        "user_model": [settings.user_model, settings.user_model_url, settings.user_questions],
+        "user_model": [
+            settings.user_model,
+            settings.user_model_url,
+            settings.user_model_protocol,
+            settings.user_questions,
+        ],
         "compose_vars": sorted(settings.compose_vars),
         "force_build": settings.force_build,
     }

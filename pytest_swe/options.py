@@ -137,6 +137,11 @@ OPTIONS: tuple[Option, ...] = (
     Option("swe-model-key", "Variable that holds its key; the key stays on this host.", metavar="NAME"),
     Option("swe-user-model", "The model behind a task's simulated user.", metavar="NAME"),
     Option("swe-user-model-url", "Its server (default: that of the agents' model).", metavar="URL"),
+    Option(
+        "swe-user-model-protocol",
+        "What that server speaks (default: as that of the agents' model).",
+        choices=("openai", "anthropic"),
+    ),
     Option("swe-user-model-key", "Variable that holds that server's key.", metavar="NAME"),
     Option("swe-user-questions", "How many questions a simulated user answers (default: all).", "int", "N"),
     Option("swe-env", "A variable of this process that tasks may ask for, by name; repeatable.", "list", "NAME"),

@@ -75,6 +75,7 @@ class Settings:
     model_key: str | None = None
     user_model: str = ""
     user_model_url: str = ""
+    user_model_protocol: Literal["openai", "anthropic"] | None = None
     user_model_key: str | None = None
     user_questions: int | None = None
     envs: tuple[str, ...] = ()

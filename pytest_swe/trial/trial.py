@@ -9,6 +9,7 @@ from pathlib import Path
 
 from pytest_swe.agent.base import Usage
 from pytest_swe.agent.endpoint.item import ModelOfItem
+from pytest_swe.agent.endpoint.routes import RouteName
 from pytest_swe.agent.oracle import Nop
 from pytest_swe.attempting import Attempting
 from pytest_swe.control import ControlRun
@@ -59,7 +60,7 @@ class Trial(Attempting):
         self._place = place
         self._steps: list[StepDone] = []
         self._rewards: Mapping[str, float] | None = None
-        self._model = ModelOfItem(None, None)
+        self._model: ModelOfItem | None = None
         self._user: dict[str, JSON] | None = None
         self._network_of_main: Network = "none"
 
@@ -94,12 +95,12 @@ class Trial(Attempting):
             attempt.verdict = verdict_of(self._steps, self._rewards)
         except SweError as error:
             attempt.verdict, attempt.error = verdict_of_error(error), error
-        self._user = self._model.user_to_json()
+        self._user = self._model.user_to_json() if self._model is not None else None
         self._check_cancelled()
         return attempt
 
     def _tried(self, setting: TrialSetting, place: Path | None) -> list[StepDone]:
-        self._model = ModelOfItem(
+        model = self._model = ModelOfItem(
             setting.route,
             place / "calls.jsonl" if place else None,
             user=setting.user_route,
@@ -111,15 +112,17 @@ class Trial(Attempting):
             try:
                 self._image_digest = image_of(environment.main).digest
                 self.sandbox = environment.main
-                with self._model.opened_in(environment.services, environment.sidecars):
-                    return self._run(setting, environment, place)
+                with model.opened_in(environment.services, environment.sidecars):
+                    return self._run(setting, environment, model, place)
             finally:
                 if not self._policy.keep(self.candidate, Verdict("unresolved")):
                     self._release(environment)
         finally:
-            self._model.close()
+            model.close()
 
-    def _run(self, setting: TrialSetting, environment: Environment, place: Path | None) -> list[StepDone]:
+    def _run(
+        self, setting: TrialSetting, environment: Environment, model: ModelOfItem, place: Path | None
+    ) -> list[StepDone]:
         run = TrialRun(
             self.task,
             setting,
@@ -127,7 +130,7 @@ class Trial(Attempting):
             environment,
             verifier=self._verifier,
             opens=self._opened,
-            model=self._model,
+            model=model,
             place=place,
         )
         with self._phase("ready"):
@@ -162,6 +165,7 @@ class Trial(Attempting):
         with self._phase("acquire"):
             environment = self._made(wanted)
         try:
+            assert self._model is not None
             with self._model.opened_in(environment.services, environment.sidecars):
                 yield environment
         finally:
@@ -193,7 +197,7 @@ class Trial(Attempting):
         return self._of(place, found.environment, network, self._limits.verifier_build or self._limits.build)
 
     def _of(self, place: Place, table: EnvironmentTable, network: Network, build_seconds: float) -> Wanted:
-        values = of_group(table.env, self._setting.given, self._setting.compose_values, self._model.planned)
+        values = of_group(table.env, self._setting.given, self._setting.compose_values, self._address)
         return Wanted(
             place=place,
             table=table,
@@ -219,6 +223,10 @@ class Trial(Attempting):
                     hint="--swe-network gives both the same",
                 )
         return agent
+
+    def _address(self, route: RouteName) -> str:
+        """Where services will reach a model; nothing before a trial has begun."""
+        return self._model.planned(route) if self._model is not None else ""
 
     # -- the result --------------------------------------------------------------------------------------------------
 

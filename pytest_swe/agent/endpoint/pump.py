@@ -77,7 +77,8 @@ class Pump:
             except RelayGone:
                 strikes += self._again()
             except Garbled as garbled:
-                self._note(f"what the relay says cannot be read: {garbled}")
+                if not self._stopping.is_set():  # a command that began when the relay was already gone says so
+                    self._note(f"what the relay says cannot be read: {garbled}")
                 strikes += 1
             except EngineUnavailable as error:
                 self._note(str(error))

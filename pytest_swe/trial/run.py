@@ -126,6 +126,7 @@ class TrialRun:
         end_others(self.main, before)
         trajectory = self._keep(step, run)
         if run is None and not self._task.is_multi_step:
+            self._judging.artifacts(step, self._keeping(step))
             return StepDone(name=step.name, exception=failed, usage=usage, ends=True)
         with _timed(spans, "verifier"):
             verified = self._judging.verified(
@@ -231,7 +232,8 @@ class TrialRun:
         keep(logs, keeping)
         if run is None:
             return None
-        keeping.write("output.txt", run.output)
+        if run.output:
+            keeping.write("output.txt", run.output)
         if run.exit_code:
             keeping.write("exit-code.txt", str(run.exit_code).encode())
         if run.trajectory is not None:

@@ -28,7 +28,7 @@ from pytest_swe.trial.environment import Environment, Place, Wanted, made, netwo
 from pytest_swe.trial.keeping import Keeping
 from pytest_swe.trial.run import TrialRun
 from pytest_swe.trial.setting import StepDone, TrialSetting
-from pytest_swe.trial.verdict import reward_of, verdict_of
+from pytest_swe.trial.verdict import number_of, verdict_of
 
 #: Times the sum of all limits that a trial's containers live: a deadline is for what nobody ends.
 SPARE = 1.5
@@ -254,10 +254,11 @@ class Trial(Attempting):
             "image": self._image,
             "usage": asdict(_sum(step.usage for step in steps)),
             "flags": (*reward.flags, *dict.fromkeys(flag for step in steps for flag in step.flags)),
-            "rewards": dict(self._rewards) if self._rewards is not None else None,
+            "rewards": None,
         }
-        if verdict.status in ("resolved", "unresolved"):
-            update["reward"] = reward_of(verdict, self._rewards)
+        # Where a step could not be judged, the rewards of the others stand at them, and make nothing together.
+        if verdict.status in ("resolved", "unresolved") and self._rewards is not None:
+            update |= {"reward": number_of(self._rewards), "rewards": dict(self._rewards)}
         return replace(outcome, reward=reward.model_copy(update=update))
 
     def _agent(self) -> dict[str, object]:

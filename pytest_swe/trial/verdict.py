@@ -42,11 +42,6 @@ def verdict_of(steps: Sequence[StepDone], rewards: Rewards | None) -> Verdict:
     return Verdict("unresolved", Reason.REWARD_BELOW, said)
 
 
-def reward_of(verdict: Verdict, rewards: Mapping[str, float] | None) -> float | None:
-    """The number on the line: what the verifiers gave, as it is."""
-    return number_of(rewards or {})
-
-
 def number_of(rewards: Rewards) -> float | None:
     """The number that stands for all: ``reward``, the only one, else the least of them."""
     found = main_reward(rewards)

@@ -23,7 +23,7 @@ OUTPUT = "test-stdout.txt"
 ENTRY = "test.sh"
 #: Bytes of an output that is too large to be kept.
 OUTPUT_TAIL = 1_000_000
-_RUN = f"{TESTS}/{ENTRY} > {VERIFIER_LOGS}/{OUTPUT} 2>&1 < /dev/null"
+_RUN = f"exec {TESTS}/{ENTRY} > {VERIFIER_LOGS}/{OUTPUT} 2>&1 < /dev/null"
 #: Makes the directories empty, and prints where bash is: not the first on the PATH of the container.
 _PREPARE = f"""
 umask 022

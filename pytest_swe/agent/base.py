@@ -58,6 +58,7 @@ class AgentTask:
     ``env`` are variables of the task and of the user, by name and value; they go through the sandbox's own way for
     variables, never into an argument. ``solution`` is for ``oracle`` only: files by their path below ``/solution``.
     ``logs`` is a directory that the agent may write; ``history`` is an earlier conversation (ATIF), or empty.
+    ``skills`` is a directory of the image with skills for agents, or empty.
     """
 
     instruction: str
@@ -74,6 +75,7 @@ class AgentTask:
     solution: Mapping[str, bytes] = field(default_factory=dict)
     solution_env: Mapping[str, str] = field(default_factory=dict)
     history: bytes = b""
+    skills: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

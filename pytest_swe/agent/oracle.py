@@ -33,13 +33,13 @@ class Oracle:
         """There is nothing to install."""
 
     def run(self, sandbox: Sandbox, task: AgentTask) -> AgentRun:
-        """Lay the solution in and run it. Raises NoSolution, SandboxError."""
+        """Lay the solution in and run it; what it prints is in ``oracle.txt`` of the logs. Raises NoSolution."""
         if SOLVE not in task.solution:
             raise NoSolution(f"no solution/{SOLVE}")
         sandbox.upload(_tar(task.solution), PLACE)
         env = {**task.env, "DEBIAN_FRONTEND": "noninteractive", **task.solution_env}
         begin = time.monotonic()
-        script = f"bash {PLACE}/{SOLVE} 2>&1 | tee {task.logs}/oracle.txt; exit ${{PIPESTATUS[0]}}"
+        script = f"exec bash {PLACE}/{SOLVE} > {task.logs}/oracle.txt 2>&1 < /dev/null"
         argv = ["bash", "-c", script] if task.logs else ["bash", f"{PLACE}/{SOLVE}"]
         done = sandbox.exec(argv, user=task.user, env=env, timeout=task.timeout)
         seconds = time.monotonic() - begin

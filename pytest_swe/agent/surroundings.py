@@ -12,6 +12,7 @@ PLACE = "/tmp/.swe-agent"
 LOGS = f"{PLACE}/logs"
 INSTRUCTION = f"{PLACE}/instruction.md"
 MCP = f"{PLACE}/mcp.json"
+HISTORY = f"{PLACE}/history.json"
 
 
 def make_place(sandbox: Sandbox) -> None:
@@ -23,7 +24,7 @@ def make_place(sandbox: Sandbox) -> None:
 
 
 def lay_instruction(sandbox: Sandbox, task: AgentTask) -> None:
-    """Write what the agent is told, and the MCP servers that it may use, where `variables` say."""
+    """Write what the agent is told, what was said before, and its MCP servers, where `variables` say."""
     sandbox.write_file(INSTRUCTION, task.instruction.encode("utf-8", "surrogateescape"))
     servers = {
         server.name: {
@@ -34,6 +35,8 @@ def lay_instruction(sandbox: Sandbox, task: AgentTask) -> None:
         for server in task.mcp_servers
     }
     sandbox.write_file(MCP, json.dumps({"mcpServers": servers}, indent=1).encode())
+    if task.history:
+        sandbox.write_file(HISTORY, task.history)
 
 
 def variables(task: AgentTask) -> dict[str, str]:
@@ -46,6 +49,8 @@ def variables(task: AgentTask) -> dict[str, str]:
         "SWE_LOGS": task.logs,
         "SWE_KIT": task.kit,
         "SWE_HOME": PLACE,
+        "SWE_HISTORY": HISTORY if task.history else "",
+        "SWE_SKILLS": task.skills,
         **{f"SWE_ARG_{name.upper().replace('-', '_')}": value for name, value in task.arguments.items()},
     }
     model = task.model

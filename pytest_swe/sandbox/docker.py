@@ -202,12 +202,15 @@ class DockerProvider:
         return f"{engine.name} {version} ({system}{link.facts().notes()}){where}"
 
     def _started(self, engine: Engine, spec: SandboxSpec, labels: Mapping[str, str]) -> Sandbox:
+        from pytest_swe.sandbox.compose.service_sandbox import ServiceSandbox
         from pytest_swe.sandbox.docker_sandbox import DockerSandbox
         from pytest_swe.sandbox.docker_start import started
 
         made = started(engine, spec, labels, self._puller(engine))
         attach = (*engine.command, "exec", "-it", made.container[:12], "bash")
-        sandbox = DockerSandbox(engine, made.container, user=made.user, workdir=spec.workdir, attach=attach)
+        # What an image's own entrypoint started is no command of ours.
+        kind = ServiceSandbox if spec.keep_entrypoint else DockerSandbox
+        sandbox = kind(engine, made.container, user=made.user, workdir=spec.workdir, attach=attach)
         sandbox.image = made.image
         return sandbox
 

@@ -1,7 +1,7 @@
 """The processes of a sandbox: which there are, and an end to all that came after.
 
-A container may have services of its own, so "everything" is not what must end when an agent has. Only the shell's own
-words are used inside: programs there may be the candidate's.
+A container may have services of its own, so "everything" is not what must end when an agent has. Little but the
+shell's own words is used inside: programs there may be the candidate's.
 """
 
 from __future__ import annotations
@@ -16,6 +16,11 @@ from pytest_swe.sandbox.base import Sandbox
 #: A process is its number and the time of its start, so that a number that is used again is another process.
 Processes = frozenset[str]
 
+#: A root candidate can plant programs in /usr/local/bin, which stands first on the usual PATH. Who replaces /bin itself
+#: cannot be helped in a container that is shared with it.
+SAFE_PATH = "/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/sbin:/usr/local/bin"
+
+_ENV = {"PATH": SAFE_PATH}
 _SECONDS = 60.0
 _ROUNDS = 200
 
@@ -69,7 +74,7 @@ class NotEnded(HarnessError):
 
 def processes(sandbox: Sandbox) -> Processes:
     """All processes that the sandbox sees now. Raises SandboxError."""
-    done = sandbox.exec(["/bin/sh", "-c", _LIST], cwd="/", user="root", timeout=_SECONDS)
+    done = sandbox.exec(["/bin/sh", "-c", _LIST], cwd="/", user="root", env=_ENV, timeout=_SECONDS)
     return frozenset(done.stdout.decode("ascii", "replace").split())
 
 
@@ -79,7 +84,7 @@ def end_others(sandbox: Sandbox, before: Processes) -> None:
     Nothing is done where a sandbox has no processes of its own to see: there a command takes all of its own with it.
     """
     words = [" ".join(sorted(before)), str(_ROUNDS), _here()]
-    done = sandbox.exec(["/bin/sh", "-c", _END, "swe", *words], cwd="/", user="root", timeout=_SECONDS)
+    done = sandbox.exec(["/bin/sh", "-c", _END, "swe", *words], cwd="/", user="root", env=_ENV, timeout=_SECONDS)
     if done.timed_out or done.exit_code != 0:
         raise NotEnded("processes that the agent left behind cannot be ended")
 

@@ -8,7 +8,7 @@ import posixpath
 import tarfile
 from dataclasses import dataclass
 
-from pytest_swe.errors import SandboxError
+from pytest_swe.errors import SandboxFileError, SandboxLost
 from pytest_swe.harbor.artifacts import MANIFEST, PLACE, Status, TooLarge, Type, Wanted, sanitised, wanted
 from pytest_swe.harbor.schema import MAIN
 from pytest_swe.harbor.steps import StepSettings
@@ -20,10 +20,13 @@ from pytest_swe.trial.keeping import Keeping
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
+    """``source`` is the absolute path that it came from."""
+
     wanted: Wanted
     kind: Type
     status: Status
     tar: bytes = b""
+    source: str = ""
 
 
 class Artifacts:
@@ -49,7 +52,7 @@ class Artifacts:
         """Every artifact at its own place in ``sandbox``, whichever service it came from. Raises SandboxError."""
         for kept in self._kept:
             if kept.tar:
-                above = posixpath.dirname(posixpath.normpath(kept.wanted.source)) or "/"
+                above = posixpath.dirname(kept.source)
                 sandbox.upload(io.BytesIO(kept.tar), above)
 
     def _copied(self, each: Wanted) -> _Kept:
@@ -58,22 +61,22 @@ class Artifacts:
             return _Kept(each, "file", "failed")
         out = io.BytesIO()
         try:
-            raw = service.download(self._source(service, each.source))
-            sanitised(io.BytesIO(raw), out, each.exclude)
-        except (SandboxError, TooLarge, tarfile.TarError):
+            source = self._source(service, each.source)
+            sanitised(io.BytesIO(service.download(source)), out, each.exclude)
+        except (SandboxFileError, SandboxLost, TooLarge, tarfile.TarError):
             return _Kept(each, "file", "failed")
         with tarfile.open(fileobj=io.BytesIO(out.getvalue())) as tar:
             members = tar.getmembers()
         if not members:
             return _Kept(each, "file", "empty")
-        return _Kept(each, "directory" if members[0].isdir() else "file", "ok", out.getvalue())
+        return _Kept(each, "directory" if members[0].isdir() else "file", "ok", out.getvalue(), source)
 
     def _source(self, service: Sandbox, source: str) -> str:
         """A relative path counts from the work directory of ``main``."""
         if source.startswith("/"):
-            return source
+            return posixpath.normpath(source)
         here = service.exec(["pwd"], timeout=60).stdout.decode("utf-8", "replace").strip()
-        return posixpath.join(here or "/", source)
+        return posixpath.normpath(posixpath.join("/", here, source))
 
     def _unpack(self, kept: _Kept) -> None:
         """Below ``artifacts/`` under the name that it wants: what it is called inside does not count."""
@@ -82,9 +85,12 @@ class Artifacts:
         with tarfile.open(fileobj=io.BytesIO(kept.tar)) as tar:
             top = tar.getmembers()[0].name
             for member in tar:
-                content = tar.extractfile(member) if member.isreg() else None
                 rest = posixpath.relpath(member.name, top)
-                if content is not None and not rest.startswith(".."):
-                    self._keeping.write(
-                        posixpath.normpath(posixpath.join(kept.wanted.destination, rest)), content.read()
-                    )
+                if rest.startswith(".."):
+                    continue
+                name = posixpath.normpath(posixpath.join(kept.wanted.destination, rest))
+                content = tar.extractfile(member)
+                if content is None:
+                    self._keeping.make(name)
+                else:
+                    self._keeping.write(name, content.read(), executable=bool(member.mode & 0o111))

@@ -38,13 +38,13 @@ class Place:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """What an environment must be: limits, network, variables by value. ``seconds`` is how long it lives."""
+    """What an environment must be. ``spec`` says all of its main container but the image, where that is built.
+
+    ``build_seconds`` is what the making of images and the start may take.
+    """
 
     place: Place
-    table: EnvironmentTable
-    network: Network
-    env: Mapping[str, str]
-    seconds: float
+    spec: SandboxSpec
     build_seconds: float
     force_build: bool = False
     compose_variables: Mapping[str, str] = field(default_factory=dict)
@@ -53,11 +53,12 @@ class Wanted:
 
 @dataclass(slots=True)
 class Environment:
-    """Containers that stand. ``services`` are all of them by name, ``main`` among them."""
+    """Containers that stand. ``services`` are all of them by name, ``main`` which is of ``image``."""
 
     main: Sandbox
     services: Mapping[str, Sandbox]
     group: Group | None = None
+    image: str = ""
 
     @property
     def id(self) -> str:
@@ -94,19 +95,7 @@ def network_of(table_mode: str, hosts: tuple[str, ...], chosen: Network | None, 
 
 def made(wanted: Wanted, provider: SandboxProvider, labels: Mapping[str, str]) -> Environment:
     """The containers, started. Raises Unsupported, ImageUnavailable, SandboxError."""
-    place, table = wanted.place, wanted.table
-    _refuse(table)
-    spec = SandboxSpec(
-        image=place.image,
-        workdir=table.workdir or "",
-        user="",
-        env=wanted.env,
-        cpus=table.cpus,
-        memory_mb=table.memory_mib,
-        network=wanted.network,
-        seconds=wanted.seconds,
-        keep_entrypoint=True,
-    )
+    place, spec = wanted.place, replace(wanted.spec, image=wanted.place.image)
     if place.compose is not None:
         return _group(wanted, spec, provider, labels)
     if place.has_dockerfile and (not place.image or wanted.force_build):
@@ -115,7 +104,7 @@ def made(wanted: Wanted, provider: SandboxProvider, labels: Mapping[str, str]) -
         image = provider.build_image(place.directory, seconds=wanted.build_seconds, force=wanted.force_build)
         spec = replace(spec, image=image)
     main = provider.acquire(spec, labels=labels)
-    return Environment(main, {"main": main})
+    return Environment(main, {"main": main}, image=spec.image)
 
 
 def _group(wanted: Wanted, spec: SandboxSpec, provider: SandboxProvider, labels: Mapping[str, str]) -> Environment:
@@ -133,10 +122,11 @@ def _group(wanted: Wanted, spec: SandboxSpec, provider: SandboxProvider, labels:
         ),
         labels=labels,
     )
-    return Environment(group.main, group.services, group)
+    return Environment(group.main, group.services, group, spec.image)
 
 
-def _refuse(table: EnvironmentTable) -> None:
+def refuse_hardware(table: EnvironmentTable) -> None:
+    """Raises Unsupported, before anything is started."""
     if table.os == "windows":
         raise Unsupported("os = windows: only Linux containers are run")
     if table.gpus or table.tpu:

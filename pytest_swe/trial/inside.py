@@ -6,47 +6,64 @@ import io
 import tarfile
 from collections.abc import Container, Iterator, Mapping, Sequence
 
-from pytest_swe.errors import HarnessError
-from pytest_swe.model import ExecResult
+from pytest_swe.errors import HarnessError, SandboxFileError
+from pytest_swe.model import ExecResult, Reason
 from pytest_swe.sandbox.base import Sandbox
+from pytest_swe.sandbox.processes import SAFE_PATH
 
 ROOT = "root"
-#: A root agent can plant programs in /usr/local/bin, which stands first on the usual PATH. Who replaces /bin itself can
-#: not be helped in a shared container; a separate verifier is for that.
-SAFE_PATH = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
 SOON = 60.0
 
-LOGS = "/logs"
 AGENT_LOGS = "/logs/agent"
 VERIFIER_LOGS = "/logs/verifier"
 ARTIFACTS = "/logs/artifacts"
 TESTS = "/tests"
 SOLUTION = "/solution"
 
+_EMPTY = """
+umask 022
+for d in "$@"; do rm -rf "$d" && mkdir -p "$d" && chmod 777 "$d" || exit 1; done
+"""
+
 
 def as_root(sandbox: Sandbox, argv: Sequence[str], *, cwd: str = "/", timeout: float = SOON) -> ExecResult:
     """A command of ours."""
-    return sandbox.exec(argv, cwd=cwd, user=ROOT, env=SAFE_PATH, timeout=timeout)
+    return sandbox.exec(argv, cwd=cwd, user=ROOT, env={"PATH": SAFE_PATH}, timeout=timeout)
 
 
 def must(sandbox: Sandbox, script: str, *words: str, timeout: float = SOON) -> bytes:
-    """A line of shell of ours, with ``words`` as its arguments; what it prints. Raises HarnessError when it fails."""
-    done = as_root(sandbox, ["sh", "-c", script, "swe", *words], timeout=timeout)
+    """A line of shell of ours, with ``words`` as its arguments; what it prints.
+
+    Raises HarnessError when it fails: whoever worked in the container before may have brought that about.
+    """
+    done = as_root(sandbox, ["/bin/sh", "-c", script, "swe", *words], timeout=timeout)
     if done.timed_out or done.exit_code != 0:
         said = (done.stderr or done.stdout).decode("utf-8", "replace").strip()[-500:]
         ended = "it took too long" if done.timed_out else f"status {done.exit_code}"
-        raise HarnessError(f"the task's container cannot be prepared: {ended}: {said}")
+        raise HarnessError(f"the task's container cannot be prepared: {ended}: {said}", reason=Reason.VERIFIER_FAILED)
     return done.stdout
 
 
 def fresh(sandbox: Sandbox, *directories: str) -> None:
-    """Empty directories that everybody may write, whatever stood at their place."""
-    must(sandbox, 'umask 0; for d in "$@"; do rm -rf "$d" && mkdir -p "$d" && chmod 777 "$d"; done', *directories)
+    """Empty directories that everybody may write, whatever stood at their place. Raises HarnessError."""
+    must(sandbox, _EMPTY, *directories)
 
 
-def gone(sandbox: Sandbox, *paths: str) -> None:
-    """Nothing at ``paths`` any more."""
-    must(sandbox, 'for p in "$@"; do rm -rf "$p"; done', *paths)
+def left_at(sandbox: Sandbox, path: str) -> list[str]:
+    """What stands at ``path`` and below it, as the engine sees it: no program in the container can hide any of it.
+
+    A directory's own name is empty; nothing at all is an empty list. What is too large to be looked at is there.
+    """
+    try:
+        return list(_names(sandbox.download(path)))
+    except SandboxFileError as error:
+        return [] if "no such file" in str(error) else [str(error)]
+
+
+def _names(packed: bytes) -> Iterator[str]:
+    with tarfile.open(fileobj=io.BytesIO(packed)) as tar:
+        for member in tar:
+            yield member.name.partition("/")[2]
 
 
 def tar_of(files: Mapping[str, bytes], executable: Container[str] = ()) -> io.BytesIO:

@@ -6,10 +6,11 @@ agent's side, before each next agent starts.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 
 from pytest_swe.agent.base import AgentRun, AgentTask, McpServer, Usage
@@ -17,55 +18,40 @@ from pytest_swe.agent.endpoint.item import ModelOfItem
 from pytest_swe.agent.kit import upload_kit
 from pytest_swe.agent.oracle import NoSolution
 from pytest_swe.agent.surroundings import make_place
-from pytest_swe.errors import HarnessError, SweError
+from pytest_swe.errors import HarnessError, SandboxFileError
 from pytest_swe.harbor.limits import StepLimits, TrialLimits
-from pytest_swe.harbor.schema import CollectHook
 from pytest_swe.harbor.steps import SETUP, below_gate
 from pytest_swe.harbor.task import HarborTask, TaskStep
 from pytest_swe.harbor.variables import resolved
-from pytest_swe.harbor.verifiers import separate_verifier
-from pytest_swe.model import Reason
-from pytest_swe.sandbox.processes import Processes, end_others, processes
-from pytest_swe.trial.artifacts import Artifacts
+from pytest_swe.model import JSON
+from pytest_swe.sandbox.processes import end_others, processes
+from pytest_swe.stages import Stages
+from pytest_swe.trial.concealing import conceal
 from pytest_swe.trial.environment import Environment, HealthCheckFailed, Wanted, await_healthy
-from pytest_swe.trial.inside import (
-    AGENT_LOGS,
-    ARTIFACTS,
-    SOLUTION,
-    TESTS,
-    VERIFIER_LOGS,
-    fresh,
-    gone,
-    must,
-    tar_of,
-)
+from pytest_swe.trial.inside import AGENT_LOGS, ARTIFACTS, VERIFIER_LOGS, fresh, tar_of
+from pytest_swe.trial.judging import Judging, Opens, bytes_of, executable_of, keep_verified
 from pytest_swe.trial.keeping import Keeping
 from pytest_swe.trial.setting import StepDone, TrialSetting
-from pytest_swe.trial.verification import Verified, verify
+from pytest_swe.trial.transcript import NAME, as_bytes, left_in
+from pytest_swe.trial.unpacked import Unpacked, keep, unpacked
 
 #: Seconds that an agent without a limit has.
 UNLIMITED = 8 * 3600.0
+#: Seconds, for each step, for what we do ourselves around agent and verifier.
+AROUND = 900.0
+#: Agents whose exit status is no failure of theirs, as in Harbor.
+_CONTROLS = ("oracle", "nop")
 
-#: As the next agent: what there is of the grader's, one name a line.
-_LOOK = f"""
-ls -d {TESTS} {SOLUTION} 2>/dev/null
-find {VERIFIER_LOGS} -mindepth 1 2>/dev/null | head -5
-true
-"""
-#: What Harbor calls a failure, and a text; of what did not fail.
-_NOTHING = ("", "")
-
-Opens = Callable[[Wanted], AbstractContextManager[Environment]]
-
-
-class NotConcealed(SweError):
-    """What the grader owns can still be read by the next agent: the trial ends here."""
-
-    reason = Reason.NOT_CONCEALED
+#: What Harbor calls a failure, and a text.
+Failed = tuple[str, str]
+_NOTHING: Failed = ("", "")
 
 
 class TrialRun:
-    """One trial. ``opens`` makes the container of a separate verifier from what it must be, and closes it."""
+    """One trial. ``verifier`` says what the container of a separate verifier must be, ``opens`` makes and closes it.
+
+    ``done`` gets each step when it has ended, so that the earlier ones are known when something ends the trial.
+    """
 
     def __init__(
         self,
@@ -78,112 +64,123 @@ class TrialRun:
         opens: Opens,
         model: ModelOfItem,
         place: Path | None,
+        done: list[StepDone],
     ) -> None:
         self._task = task
         self._setting = setting
         self._limits = limits
-        self._environment = environment
-        self._verifier = verifier
-        self._opens = opens
+        self._judging = Judging(task, environment, given=setting.given, verifier=verifier, opens=opens)
         self._model = model
         self._place = place
         self._kit = ""
+        self._stages = Stages(_stages(limits))
         self.main = environment.main
+        self.done = done
 
     def ready(self) -> None:
-        """Directories, loose files, the container's own check, and the agent installed."""
+        """Directories, loose files, the container's own check, and the agent installed. Raises SweError."""
+        self._stages.enter("setup")
         fresh(self.main, AGENT_LOGS, VERIFIER_LOGS, ARTIFACTS)
-        must(self.main, "chmod 755 /logs")
-        loose = self._task.loose_files
-        if loose:
-            self._upload(loose, self._here())
+        if self._task.loose_files:
+            self._upload(self._task.loose_files, self._here)
         check = self._task.config.environment.healthcheck
         if check is not None:
             await_healthy(self.main, check)
         agent = AgentTask(
             instruction="",
-            workdir=self._here(),
+            workdir=self._here,
             arguments=self._setting.arguments,
             setup_timeout=self._limits.agent_setup,
             mcp_servers=self._servers(),
         )
         make_place(self.main)
         if self._setting.kit is not None:
-            agent = replace(agent, kit=upload_kit(self.main, self._setting.kit))
-        self._kit = agent.kit
+            self._kit = upload_kit(self.main, self._setting.kit)
+            agent = replace(agent, kit=self._kit)
         self._setting.agent.install(self.main, agent)
 
-    def steps(self) -> list[StepDone]:
+    def steps(self) -> None:
         """Every step until one ends the trial. Raises SweError for what is no step's own failure."""
-        done: list[StepDone] = []
         both = list(zip(self._task.steps, self._limits.steps, strict=True))
         for number, (step, limits) in enumerate(both):
             if number:
-                self._conceal(step)
-            done.append(self._step(step, limits, is_last=number == len(both) - 1))
-            if done[-1].ends:
+                conceal(self.main, step.settings.agent_user)
+            self.done.append(self._step(step, limits, is_last=number == len(both) - 1))
+            if self.done[-1].ends:
                 break
-        return done
 
     # -- one step ----------------------------------------------------------------------------------------------------
 
     def _step(self, step: TaskStep, limits: StepLimits, *, is_last: bool) -> StepDone:
+        spoilt = bool(self.done)
         try:
             self._prepare(step)
         except HealthCheckFailed as error:
-            return StepDone(name=step.name, exception=("HealthcheckError", str(error)), ends=True)
+            return StepDone(name=step.name, exception=("HealthcheckError", str(error)), ends=True, spoilt=spoilt)
         except HarnessError as error:
-            return StepDone(name=step.name, exception=("RuntimeError", str(error)), ends=True)
+            return StepDone(name=step.name, exception=("RuntimeError", str(error)), ends=True, spoilt=spoilt)
         before = processes(self.main)
-        run, usage, failed = self._agent(step, limits)
-        self._keep(step, run)
-        if failed != _NOTHING and not self._task.is_multi_step:
-            return StepDone(name=step.name, exception=failed, agent=run, usage=usage, ends=True)
-        if run is not None and run.timed_out:
-            failed = ("AgentTimeoutError", f"the agent did not end within {limits.agent or UNLIMITED:.10g} s")
-        verified = self._verified(step, limits, before, is_last=is_last)
-        self._keep_verified(step, verified)
+        spans: dict[str, tuple[str, str]] = {}
+        with _timed(spans, "agent_execution"):
+            run, usage, failed = self._agent(step, limits)
+        end_others(self.main, before)
+        trajectory = self._keep(step, run)
+        if run is None and not self._task.is_multi_step:
+            self._judging.artifacts(step, self._keeping(step))
+            return StepDone(name=step.name, exception=failed, usage=usage, ends=True)
+        with _timed(spans, "verifier"):
+            verified = self._judging.verified(
+                step,
+                before,
+                timeout=min(limits.verifier, self._stages.enter(_stage("verifier", step.name))),
+                is_last=is_last,
+                trajectory=trajectory,
+                keeping=self._keeping(step),
+            )
+        keep_verified(verified, self._keeping(step))
         gate = below_gate(step.settings.min_reward, verified.rewards) if verified.rewards is not None else ""
+        unrewarded = (verified.failure, verified.detail)
         return StepDone(
             name=step.name,
             rewards=verified.rewards,
-            exception=failed if failed != _NOTHING else (verified.failure, verified.detail),
+            exception=unrewarded if failed == _NOTHING else failed,
             ends=bool(gate) or verified.rewards is None,
             gate=gate,
-            note=verified.note,
+            note=verified.note if failed == _NOTHING else ": ".join(filter(None, unrewarded)),
             agent=run,
             usage=usage,
             verifier_seconds=verified.seconds,
+            spans=spans,
         )
 
     def _prepare(self, step: TaskStep) -> None:
         files = self._task.workdir(step)
         if files:
-            here = self._here()
-            self._upload(files, here)
+            self._upload(files, self._here)
             if SETUP in files:
-                argv = ["bash", f"{here}/{SETUP}"]
-                done = self.main.exec(argv, cwd=here, user=step.settings.agent_user, timeout=600)
+                argv = ["bash", f"{self._here}/{SETUP}"]
+                done = self.main.exec(argv, cwd=self._here, user=step.settings.agent_user, timeout=600)
                 if done.timed_out or done.exit_code != 0:
                     said = (done.stdout + done.stderr).decode("utf-8", "replace").strip()[-300:]
                     raise HarnessError(f"{SETUP} of step {step.name} ended with status {done.exit_code}: {said}")
         if step.settings.healthcheck is not None:
             await_healthy(self.main, step.settings.healthcheck)
 
-    def _agent(self, step: TaskStep, limits: StepLimits) -> tuple[AgentRun | None, Usage, tuple[str, str]]:
-        """How the agent ended, what it used, and what Harbor would call a failure that is not its own ending."""
-        config = self._task.config
+    def _agent(self, step: TaskStep, limits: StepLimits) -> tuple[AgentRun | None, Usage, Failed]:
+        """How the agent ended, what it used, and what Harbor would call a failure; None for what never ran."""
+        solution = self._task.solution(step) if self._setting.agent.name == "oracle" else {}
         task = AgentTask(
             instruction=step.instruction,
-            workdir=self._here(),
+            workdir=self._here,
             user=step.settings.agent_user,
-            timeout=limits.agent if limits.agent is not None else UNLIMITED,
+            timeout=min(limits.agent or UNLIMITED, self._stages.enter(_stage("agent", step.name))),
             arguments=self._setting.arguments,
             mcp_servers=self._servers(),
-            solution=self._bytes(self._task.solution(step)),
-            solution_env=resolved(config.solution.env, self._setting.given),
+            solution=bytes_of(self._task, solution),
+            solution_env=resolved(self._task.config.solution.env, self._setting.given) if solution else {},
             kit=self._kit,
             history=self._task.read(step.history) if step.history else b"",
+            skills=self._task.config.environment.skills_dir or "",
         )
         try:
             wanted = bool(self._setting.agent.protocols)
@@ -192,62 +189,23 @@ class TrialRun:
         except NoSolution as error:
             return None, Usage(), ("FileNotFoundError", str(error))
         self._model.raise_for_trouble()
-        return run, self._model.usage(run.usage), _NOTHING
-
-    def _verified(self, step: TaskStep, limits: StepLimits, before: Processes, *, is_last: bool) -> Verified:
-        """Everything of the agent's ended, its artifacts taken, then the verifier."""
-        settings = step.settings
-        end_others(self.main, before)
-        kept = Artifacts(self._environment, settings, self._keeping(step))
-        self._hooks(tuple(hook for hook in settings.collect if hook.service == "main"))
-        kept.collect(of_main=True)
-        own = separate_verifier(self._task.config, settings, self._task.files)
-        if own is not None and is_last:
-            self._environment.stop_main()
-        self._hooks(tuple(hook for hook in settings.collect if hook.service != "main"))
-        kept.collect(of_main=False)
-        env = resolved(settings.verifier_env, self._setting.given)
-        if own is None:
-            tests = self._bytes(self._task.tests(step))
-            return verify(self.main, tests, user=settings.verifier_user, env=env, timeout=limits.verifier)
-        tests_there = self._bytes(self._task.tests(step)) if own.uploads_tests else None
-        with self._opens(self._verifier(step)) as other:
-            fresh(other.main, ARTIFACTS)
-            kept.put_into(other.main)
-            return verify(other.main, tests_there, user=settings.verifier_user, env=env, timeout=limits.verifier)
-
-    def _hooks(self, hooks: tuple[CollectHook, ...]) -> None:
-        """Commands before artifacts are taken; what fails is the hook's own affair, as in Harbor."""
-        for hook in hooks:
-            service = self._environment.services.get(hook.service)
-            if service is not None:
-                user = str(hook.user) if hook.user is not None else None
-                service.exec(["sh", "-c", hook.command], user=user, timeout=hook.timeout_sec)
-
-    def _conceal(self, step: TaskStep) -> None:
-        """Take away what the grader owns, and look for it as the next agent. Raises NotConcealed."""
-        gone(self.main, TESTS, SOLUTION)
-        fresh(self.main, VERIFIER_LOGS, AGENT_LOGS)
-        seen = self.main.exec(["sh", "-c", _LOOK], user=step.settings.agent_user, timeout=60)
-        if seen.timed_out or seen.stdout.strip():
-            left = seen.stdout.decode("utf-8", "replace").split()
-            raise NotConcealed(f"the next agent could read {', '.join(left[:5]) or 'what the grader owns'}")
+        failed = _NOTHING
+        if run.timed_out:
+            failed = ("AgentTimeoutError", f"the agent did not end within {task.timeout:.10g} s")
+        elif run.exit_code and self._setting.agent.name not in _CONTROLS:
+            failed = ("NonZeroAgentExitCodeError", f"the agent ended with status {run.exit_code}")
+        return run, self._model.usage(run.usage), failed
 
     # -- what the parts need -----------------------------------------------------------------------------------------
 
+    @cached_property
     def _here(self) -> str:
         """The work directory: the task's, else the image's."""
         found = self.main.exec(["pwd"], timeout=60).stdout.decode("utf-8", "replace").strip()
         return found or "/"
 
     def _upload(self, paths: dict[str, str], target: str) -> None:
-        self.main.upload(tar_of(self._bytes(paths), self._executable(paths)), target)
-
-    def _bytes(self, paths: dict[str, str]) -> dict[str, bytes]:
-        return {name: self._task.read(path) for name, path in paths.items()}
-
-    def _executable(self, paths: dict[str, str]) -> frozenset[str]:
-        return frozenset(name for name, path in paths.items() if self._task.files[path].executable)
+        self.main.upload(tar_of(bytes_of(self._task, paths), executable_of(self._task, paths)), target)
 
     def _servers(self) -> tuple[McpServer, ...]:
         if self._setting.mcp == "off" or not self._setting.agent.mcp:
@@ -268,15 +226,49 @@ class TrialRun:
         found = Keeping(self._place)
         return found.below("steps", step.name) if step.name else found
 
-    def _keep(self, step: TaskStep, run: AgentRun | None) -> None:
-        if run is None:
-            return
+    def _keep(self, step: TaskStep, run: AgentRun | None) -> dict[str, JSON] | None:
+        """The agent's logs, and what it printed, on this host; returns its conversation."""
         keeping = self._keeping(step).below("agent")
-        keeping.write("output.txt", run.output)
+        logs = self._agent_logs()
+        keep(logs, keeping)
+        if run is None:
+            return None
+        if run.output:
+            keeping.write("output.txt", run.output)
+        if run.exit_code:
+            keeping.write("exit-code.txt", str(run.exit_code).encode())
         if run.trajectory is not None:
-            keeping.write("trajectory.json", json.dumps(run.trajectory, indent=1).encode("utf-8", "replace"))
+            keeping.write(NAME, as_bytes(run.trajectory))
+        return run.trajectory if run.trajectory is not None else left_in(logs)
 
-    def _keep_verified(self, step: TaskStep, verified: Verified) -> None:
-        keeping = self._keeping(step).below("verifier")
-        for name, content in {"test-stdout.txt": verified.output, **verified.files}.items():
-            keeping.write(name, content)
+    def _agent_logs(self) -> Unpacked:
+        try:
+            return unpacked(self.main.download(AGENT_LOGS))
+        except SandboxFileError:  # gone, or too large
+            return {}
+
+
+def _stage(what: str, step: str) -> str:
+    return f"the {what} of step {step}" if step else f"the {what}"
+
+
+def _stages(limits: TrialLimits) -> dict[str, float]:
+    """Seconds by stage: what each may take, with what we do around it."""
+    found = {"setup": limits.agent_setup + limits.readiness + AROUND}
+    for step in limits.steps:
+        found[_stage("agent", step.name)] = (step.agent or UNLIMITED) + step.readiness
+        found[_stage("verifier", step.name)] = step.verifier + step.hooks + limits.verifier_build + AROUND
+    return found
+
+
+@contextmanager
+def _timed(spans: dict[str, tuple[str, str]], name: str) -> Iterator[None]:
+    begin = _now()
+    try:
+        yield
+    finally:
+        spans[name] = (begin, _now())
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")

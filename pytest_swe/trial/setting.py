@@ -43,7 +43,9 @@ class TrialSetting:
 class StepDone:
     """What came of a step. ``exception``: what Harbor would call what went wrong, and a text; both empty when nothing.
 
-    ``ends``: no further step may run. ``gate`` says which ``min_reward`` was not reached.
+    ``ends``: no further step may run. ``gate`` says which ``min_reward`` was not reached. ``spoilt``: what failed came
+    after an agent's work, which may have brought it about. ``spans``: when ``agent_execution`` and ``verifier`` began
+    and ended, ISO 8601.
     """
 
     name: str
@@ -52,9 +54,11 @@ class StepDone:
     ends: bool = False
     gate: str = ""
     note: str = ""
+    spoilt: bool = False
     agent: AgentRun | None = None
     usage: Usage = field(default_factory=Usage)
     verifier_seconds: float = 0.0
+    spans: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
     @property
     def flags(self) -> tuple[str, ...]:
@@ -75,4 +79,5 @@ class StepDone:
             "note": self.note or None,
             "agent_seconds": round(self.agent.seconds, 3) if self.agent else None,
             "verifier_seconds": round(self.verifier_seconds, 3),
+            "spans": {name: {"started_at": begin, "finished_at": end} for name, (begin, end) in self.spans.items()},
         }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -20,16 +20,17 @@ from pytest_swe.harbor.steps import rewards_together
 from pytest_swe.harbor.task import HarborTask, TaskStep
 from pytest_swe.harbor.variables import require
 from pytest_swe.harbor.verifiers import separate_verifier
-from pytest_swe.model import JSON, Candidate, Instance, Network, Reason
+from pytest_swe.model import JSON, Candidate, Instance, Network, Reason, SandboxSpec
 from pytest_swe.outcome import Attempted
 from pytest_swe.policy import Policy
 from pytest_swe.reward import Outcome, Verdict, verdict_of_error
 from pytest_swe.sandbox.base import SandboxProvider, image_of
-from pytest_swe.trial.environment import Environment, Place, Wanted, made, network_of
+from pytest_swe.trial.environment import Environment, Place, Wanted, made, network_of, refuse_hardware
+from pytest_swe.trial.keeping import Keeping
 from pytest_swe.trial.run import TrialRun
 from pytest_swe.trial.setting import StepDone, TrialSetting
 from pytest_swe.trial.values import of_group, without_chosen
-from pytest_swe.trial.verdict import reward_of, verdict_of
+from pytest_swe.trial.verdict import number_of, verdict_of
 
 #: Times the sum of all limits that a trial's containers live: a deadline is for what nobody ends.
 SPARE = 1.5
@@ -58,6 +59,8 @@ class Trial(Attempting):
         self._setting = setting
         self._limits: TrialLimits = limits_of(task.config, setting.limits)
         self._place = place
+        self._image = instance.spec.image
+        self._environment: Environment | None = None
         self._steps: list[StepDone] = []
         self._rewards: Mapping[str, float] | None = None
         self._model: ModelOfItem | None = None
@@ -84,13 +87,17 @@ class Trial(Attempting):
         require(tables, setting.given)
         if servers and setting.mcp == "required" and not setting.agent.mcp:
             raise Unsupported(f"agent {setting.agent.name} cannot use MCP servers, and --swe-mcp is required")
+        self._wanted()
         for step in self.task.steps:
-            self._network(step)
+            if step.settings.verifier_mode == "separate":
+                self._verifier(step)
 
     def _attempt(self) -> Attempted:
         attempt = Attempted(Verdict("error", Reason.INTERNAL))
+        self._steps, self._rewards = [], None
+        Keeping(self._place).set_aside()
         try:
-            self._steps = self._tried(self._setting, self._place)
+            self._tried(self._setting, self._place, self._steps)
             self._rewards = rewards_together(self.task.config.strategy, [step.rewards for step in self._steps])
             attempt.verdict = verdict_of(self._steps, self._rewards)
         except SweError as error:
@@ -99,56 +106,59 @@ class Trial(Attempting):
         self._check_cancelled()
         return attempt
 
-    def _tried(self, setting: TrialSetting, place: Path | None) -> list[StepDone]:
-        model = self._model = ModelOfItem(
-            setting.route,
-            place / "calls.jsonl" if place else None,
-            user=setting.user_route,
-            questions=setting.user_questions,
-        )
+    def _tried(self, setting: TrialSetting, place: Path | None, done: list[StepDone]) -> None:
+        """One trial in fresh containers; its steps are added to ``done``. Raises SweError."""
+        calls = place / "calls.jsonl" if place else None
+        model = ModelOfItem(setting.route, calls, user=setting.user_route, questions=setting.user_questions)
+        self._model = model
         try:
             with self._phase("acquire"):
                 environment = self._made(self._wanted())
-            try:
-                self._image_digest = image_of(environment.main).digest
-                self.sandbox = environment.main
-                with model.opened_in(environment.services, environment.sidecars):
-                    return self._run(setting, environment, model, place)
-            finally:
-                if not self._policy.keep(self.candidate, Verdict("unresolved")):
-                    self._release(environment)
+            self._environment, self.sandbox = environment, environment.main
+            self._image, self._image_digest = environment.image, image_of(environment.main).digest
+            run = TrialRun(
+                self.task,
+                setting,
+                self._limits,
+                environment,
+                verifier=self._verifier,
+                opens=self._opened,
+                model=model,
+                place=place,
+                done=done,
+            )
+            with model.opened_in(environment.services, environment.sidecars):
+                with self._phase("ready"):
+                    run.ready()
+                self._stands()
+                self._wait_for_go()
+                with self._phase("trial"):
+                    run.steps()
         finally:
             model.close()
 
-    def _run(
-        self, setting: TrialSetting, environment: Environment, model: ModelOfItem, place: Path | None
-    ) -> list[StepDone]:
-        run = TrialRun(
-            self.task,
-            setting,
-            self._limits,
-            environment,
-            verifier=self._verifier,
-            opens=self._opened,
-            model=model,
-            place=place,
-        )
-        with self._phase("ready"):
-            run.ready()
-        self._stands()
-        self._wait_for_go()
-        with self._phase("trial"):
-            return run.steps()
+    def _ended(self, attempts: list[Attempted]) -> Outcome:
+        if self._policy.keep(self.candidate, attempts[-1].verdict):
+            self._kept = self._environment
+        return self._outcome_of(attempts)
 
     def _control(self) -> ControlRun:
         """Whether the verifier gives a reward to nobody's work."""
+        self._close_all()
         setting = replace(self._setting, agent=Nop())
         known = f"trial\n{self.instance.id}\n{self.task.digest}"
         return self._policy.controls.run(known, lambda: self._measured(setting))
 
     def _measured(self, setting: TrialSetting) -> ControlRun:
-        done = self._tried(setting, None)
-        return ControlRun(measured=verdict_of(done, {}).status != "error")
+        done: list[StepDone] = []
+        try:
+            self._tried(setting, None, done)
+        except SweError:
+            return ControlRun(measured=False)
+        finally:
+            self._close_all()
+        together = rewards_together(self.task.config.strategy, [step.rewards for step in done])
+        return ControlRun(measured=verdict_of(done, together).status != "error")
 
     # -- containers --------------------------------------------------------------------------------------------------
 
@@ -175,7 +185,7 @@ class Trial(Attempting):
         task, table = self.task, self.task.config.environment
         place = Place(
             directory=task.root / "environment",
-            image=task.image,
+            image=self.instance.spec.image,
             compose=task.compose,
             has_dockerfile=task.dockerfile is not None,
         )
@@ -183,7 +193,7 @@ class Trial(Attempting):
         if any(network != first for network in others):
             raise Unsupported("steps with different networks in one container: no provider changes it while it runs")
         self._network_of_main = first
-        return self._of(place, table, first, self._limits.build)
+        return self._of(place, table, self._limits.build, replace(self.instance.spec, network=first))
 
     def _verifier(self, step: TaskStep) -> Wanted:
         found = separate_verifier(self.task.config, step.settings, self.task.files)
@@ -194,16 +204,23 @@ class Trial(Attempting):
         place = Place(directory=directory, image=found.image, compose=compose, has_dockerfile=has_dockerfile)
         policy = step.settings.verifier_network
         network = network_of(policy.mode, policy.hosts, self._setting.network, f"verifier of {step.name or 'the task'}")
-        return self._of(place, found.environment, network, self._limits.verifier_build or self._limits.build)
+        table = found.environment
+        spec = replace(self.instance.spec, cpus=table.cpus, memory_mb=table.memory_mib, network=network)
+        return self._of(place, table, self._limits.verifier_build or self._limits.build, spec)
 
-    def _of(self, place: Place, table: EnvironmentTable, network: Network, build_seconds: float) -> Wanted:
+    def _of(self, place: Place, table: EnvironmentTable, build_seconds: float, spec: SandboxSpec) -> Wanted:
+        refuse_hardware(table)
         values = of_group(table.env, self._setting.given, self._setting.compose_values, self._address)
         return Wanted(
             place=place,
-            table=table,
-            network=network,
-            env=values.main,
-            seconds=self._limits.seconds * SPARE + 600,
+            spec=replace(
+                spec,
+                workdir=table.workdir or "",
+                user="",
+                env=values.main,
+                seconds=self._limits.seconds * SPARE + 600,
+                keep_entrypoint=True,
+            ),
             build_seconds=build_seconds,
             force_build=self._setting.force_build,
             compose_variables=values.variables,
@@ -237,13 +254,15 @@ class Trial(Attempting):
         update: dict[str, object] = {
             "steps": tuple(step.to_json() for step in steps),
             "agent": self._agent(),
+            "image": self._image,
             "network": self._network_of_main,
             "usage": asdict(_sum(step.usage for step in steps)),
             "flags": (*reward.flags, *dict.fromkeys(flag for step in steps for flag in step.flags)),
-            "rewards": dict(self._rewards) if self._rewards is not None else None,
+            "rewards": None,
         }
-        if verdict.status in ("resolved", "unresolved"):
-            update["reward"] = reward_of(verdict, self._rewards)
+        # Where a step could not be judged, the rewards of the others stand at them, and make nothing together.
+        if verdict.status in ("resolved", "unresolved") and self._rewards is not None:
+            update |= {"reward": number_of(self._rewards), "rewards": dict(self._rewards)}
         return replace(outcome, reward=reward.model_copy(update=update))
 
     def _agent(self) -> dict[str, object]:
@@ -254,9 +273,10 @@ class Trial(Attempting):
         return told | ({"user": self._user} if self._user is not None else {})
 
 
-def _sum(parts: Iterator[Usage]) -> Usage:
-    """Of the steps: the host counts over the whole trial, so the last one holds all calls; own steps are added."""
+def _sum(parts: Iterable[Usage]) -> Usage:
+    """Of the steps: the host counts calls over the whole trial, so most is all; own steps are added."""
     total = Usage()
     for part in parts:
-        total = replace(part, steps=total.steps + part.steps)
+        most = part if part.calls >= total.calls else total
+        total = replace(most, steps=total.steps + part.steps)
     return total

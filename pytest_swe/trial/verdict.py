@@ -12,8 +12,13 @@ from pytest_swe.trial.setting import StepDone
 #: From this on a task counts as solved.
 FULL = 1.0
 
-#: What Harbor calls failures of the container, before or between steps: nobody's work was measured.
-_ENVIRONMENT = frozenset({"HealthcheckError", "RuntimeError", "FileNotFoundError"})
+#: What Harbor calls failures before an agent worked: nobody's work was measured. A step after another one may have been
+#: spoilt by the agent of that; then it is as with a verifier that fails.
+_BEFORE: Mapping[str, Reason] = {
+    "HealthcheckError": Reason.SANDBOX_START_FAILED,
+    "RuntimeError": Reason.SANDBOX_START_FAILED,
+    "FileNotFoundError": Reason.ROW_INVALID,
+}
 
 
 def verdict_of(steps: Sequence[StepDone], rewards: Rewards | None) -> Verdict:
@@ -22,8 +27,9 @@ def verdict_of(steps: Sequence[StepDone], rewards: Rewards | None) -> Verdict:
     if broken is not None:
         name, text = broken.exception
         where = f"step {broken.name}: " if broken.name else ""
-        reason = Reason.SANDBOX_START_FAILED if name in _ENVIRONMENT else Reason.VERIFIER_FAILED
-        return Verdict("error", reason, f"{where}{name}: {text}")
+        reason = Reason.VERIFIER_FAILED if broken.spoilt else _BEFORE.get(name, Reason.VERIFIER_FAILED)
+        said = f"; {broken.note}" if broken.note else ""
+        return Verdict("error", reason, f"{where}{name}: {text}{said}")
     gate = next((step for step in steps if step.gate), None)
     value = number_of(rewards or {})
     if value is None:
@@ -34,11 +40,6 @@ def verdict_of(steps: Sequence[StepDone], rewards: Rewards | None) -> Verdict:
         return Verdict("unresolved", Reason.AGENT_TIMED_OUT, _below(value))
     said = f"step {gate.name}: {gate.gate}" if gate else _below(value)
     return Verdict("unresolved", Reason.REWARD_BELOW, said)
-
-
-def reward_of(verdict: Verdict, rewards: Mapping[str, float] | None) -> float | None:
-    """The number on the line: what the verifiers gave, as it is."""
-    return number_of(rewards or {})
 
 
 def number_of(rewards: Rewards) -> float | None:

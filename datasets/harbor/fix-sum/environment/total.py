@@ -1,0 +1,2 @@
+def total(numbers):
+    return sum(numbers[:-1])

@@ -1,0 +1,76 @@
+"""The small tasks in datasets/harbor, run as a user runs them: the solution resolves, nothing does not, every time."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+TASKS = ROOT / "datasets" / "harbor"
+WITH_COMPOSE = "price-service"
+TIMES = 3
+
+pytestmark = pytest.mark.docker
+
+
+@pytest.fixture(scope="session")
+def demo_image(test_image: str) -> None:
+    spec = importlib.util.spec_from_file_location("harbor_build", TASKS / "build.py")
+    assert spec is not None
+    assert spec.loader is not None
+    build = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(build)
+    assert build.main(["--base", test_image]) == 0
+
+
+def run(place: Path, run_id: str, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "pytest", *map(str, arguments), "--swe-run-id", run_id, "-p", "no:cacheprovider"]
+    return subprocess.run([*command, f"--rootdir={place}"], cwd=place, capture_output=True, text=True, timeout=600)
+
+
+def lines(place: Path, run_id: str) -> list[dict[str, Any]]:
+    text = (place / "swe-results" / run_id / "rewards.jsonl").read_text()
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def left_of(run_id: str) -> list[str]:
+    """Containers, networks, volumes and images with the label of a run."""
+    label = f"label=pytest-swe.run={run_id}"
+    asked: Iterable[list[str]] = (["ps", "-a"], ["network", "ls"], ["volume", "ls"], ["images"])
+    found = [
+        subprocess.run(["docker", *what, "-q", "--filter", label], check=True, capture_output=True, text=True).stdout
+        for what in asked
+    ]
+    return "".join(found).split()
+
+
+def tasks(*, compose: bool) -> list[Path]:
+    found = [path.parent for path in sorted(TASKS.glob("*/task.toml"))]
+    return [path for path in found if (path.name == WITH_COMPOSE) == compose]
+
+
+@pytest.mark.parametrize(
+    "compose", [False, pytest.param(True, marks=pytest.mark.compose)], ids=["containers", "compose"]
+)
+def test_controls_are_as_they_must_be_every_time(
+    compose: bool, tmp_path: Path, demo_image: None, worker_id: str
+) -> None:
+    run_id = f"controls-{compose}-{tmp_path.parent.parent.name}-{worker_id}"
+    agents = ["--swe-agent", "oracle", "--swe-agent", "nop", "--swe-attempts", str(TIMES)]
+    done = run(tmp_path, run_id, *tasks(compose=compose), *agents, "-n2")
+    found = lines(tmp_path, run_id)
+    assert len(found) == 2 * TIMES * len(tasks(compose=compose)), done.stdout
+    wrong = [line for line in found if line["status"] != ("resolved" if line["model"] == "gold" else "unresolved")]
+    assert wrong == [], done.stdout
+    assert done.returncode == 1
+    assert left_of(run_id) == []
+    if not compose:
+        scores = next(line for line in found if line["instance_id"] == "three-scores" and line["model"] == "nop")
+        assert scores["rewards"] == {"works": 0.0, "documented": 0.0, "quiet": 0.0}

@@ -36,7 +36,7 @@ class Selection:
 class Source:
     """Where candidates come from: a control (``gold``, ``base``), a read predictions file, or (``""``) nowhere.
 
-    ``agent`` is the text that names an agent, ``model`` the model that it uses; the two together are its column.
+    ``agent`` is what an agent is called in this run, ``model`` the model that it uses; the two together are its column.
     """
 
     name: str
@@ -145,7 +145,7 @@ def _items_of(ref: RowRef, models: Iterable[tuple[Source, Iterable[str]]]) -> It
 
 def _candidates(ref: RowRef, source: Source, model: str) -> Iterator[Planned]:
     if source.predictions is None:
-        work: Work = "evaluate" if source.name in CONTROLS else "missing"
+        work: Work = "evaluate" if source.name in CONTROLS or source.agent else "missing"
         yield Planned(name="", ref=ref, model=model, source=source.name, work=work)
         return
     found = [p for p in source.predictions.of(ref.instance_id) if p.model == model]

@@ -40,7 +40,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pytest_swe.agent.base import AgentRun, AgentSetupFailed, AgentTask, ModelProtocol, Usage
 from pytest_swe.agent.surroundings import lay_instruction, variables
 from pytest_swe.agent.trajectory import Format, trajectory_of
-from pytest_swe.errors import SandboxFileError, UsageError
+from pytest_swe.errors import SandboxFileError
 from pytest_swe.model import JSON
 from pytest_swe.sandbox.base import Sandbox
 
@@ -97,10 +97,10 @@ class DescribedAgent:
         self.description = description
         self.protocols: frozenset[ModelProtocol] = frozenset(description.protocols)
         self.mcp = description.mcp
+        self.arguments = frozenset(description.arguments)
 
     def install(self, sandbox: Sandbox, task: AgentTask) -> None:
         """Look for what it needs, and install it unless it is there. Raises AgentSetupFailed, SandboxError."""
-        self._check_arguments(task)
         needs, part = self.description.needs, self.description.install
         for program in needs:
             found = sandbox.exec(["sh", "-c", 'command -v "$1"', "swe", program], user="root", timeout=60)
@@ -181,12 +181,6 @@ class DescribedAgent:
             "model": model.model if model else "",
             "key": model.key if model else "",
         }
-
-    def _check_arguments(self, task: AgentTask) -> None:
-        unknown = [name for name in task.arguments if name not in self.description.arguments]
-        if unknown:
-            known = ", ".join(self.description.arguments) or "none"
-            raise UsageError(f"agent {self.name} knows no argument {unknown[0]!r}: known are {known}")
 
 
 @cache

@@ -12,6 +12,7 @@ from pytest_swe.agent.base import Usage
 from pytest_swe.agent.endpoint import bodies
 from pytest_swe.agent.endpoint.connection import Connections
 from pytest_swe.agent.endpoint.meter import Meter
+from pytest_swe.agent.endpoint.probe import Probe
 from pytest_swe.agent.endpoint.recorder import Recorder, Secrets
 from pytest_swe.agent.endpoint.routes import Limits, ModelRoute, called
 from pytest_swe.agent.endpoint.upstream import ANSWERED, Outcome, Upstream
@@ -37,6 +38,7 @@ class Service:
         self.route = route
         self.prefix = f"{secrets.token_hex(16)}/{route.route}"
         self.meter = Meter(limits)
+        self._probe = Probe(route, limits)
         self._upstream = upstream
         self._recorder = recorder
         self._keys = keys
@@ -57,6 +59,10 @@ class Service:
             return self._refused(request, refusal(429, "limit_reached", over), counted=True)
         return self._sent(request, connections, call, sent)
 
+    def is_broken(self) -> bool:
+        """Whether the server fails at a request of ours too, of the kind that failed last."""
+        return self._probe.fails()
+
     def _called(self, request: Request) -> str | None:
         path = request.path.partition("?")[0].lstrip("/")
         prefix, rest = path[: len(self.prefix)], path[len(self.prefix) :]
@@ -72,6 +78,8 @@ class Service:
         # What the end of the agent broke off says nothing about the model's server.
         trouble = None if connections.cancelled.is_set() else outcome.trouble
         self.meter.done(usage, attempts=outcome.attempts, trouble=trouble)
+        if trouble is not None:
+            self._probe.call = call
         answer = self._answered(outcome, bodies.without_count(body) if sent.counted else body)
         facts: dict[str, JSON] = {
             "number": next(self._numbers),

@@ -13,8 +13,9 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from pytest_swe.agent.base import Agent, AgentRun, AgentTask, Usage
+from pytest_swe.agent.base import Agent, AgentRun, AgentSetupFailed, AgentTask, Usage
 from pytest_swe.agent.baseline import record
+from pytest_swe.agent.builtin import needs_model
 from pytest_swe.agent.concealment import Concealed, conceal
 from pytest_swe.agent.endpoint.item import ModelOfItem
 from pytest_swe.agent.endpoint.routes import ModelRoute
@@ -133,6 +134,7 @@ class AgentWork:
             end_others(sandbox, before)
             self._keep(run)
             self._model.raise_for_trouble()
+            self._raise_if_never_begun(run)
             extracted = extract(sandbox, baseline)
         return AgentMade(extracted=extracted, run=run, usage=self._model.usage(run.usage), concealed=concealed)
 
@@ -150,6 +152,13 @@ class AgentWork:
             task = replace(task, kit=upload_kit(sandbox, self._setting.kit))
         self._setting.agent.install(sandbox, task)
         return task
+
+    def _raise_if_never_begun(self, run: AgentRun) -> None:
+        """Raises AgentSetupFailed where no model had a say: then our description or the image is at fault."""
+        agent = self._setting.agent
+        if run.exit_code and needs_model(agent) and not self._model.usage(run.usage).calls:
+            said = run.output.decode("utf-8", "replace").strip()[-500:]
+            raise AgentSetupFailed(f"agent {agent.name} ended with status {run.exit_code}, its model unasked: {said}")
 
     def _task(self) -> AgentTask:
         spec = self._instance.spec

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +13,7 @@ from pytest_swe import registry
 from pytest_swe.agent.base import Agent
 from pytest_swe.agent.builtin import known_arguments, needs_model
 from pytest_swe.agent.endpoint.routes import ModelRoute
+from pytest_swe.agent.kit import kit_of
 from pytest_swe.agent_work import AgentSetting
 from pytest_swe.errors import UsageError
 from pytest_swe.harbor.limits import LimitOptions, Phase
@@ -57,7 +59,7 @@ def agent_setting(source: Source, settings: Settings) -> AgentSetting:
         arguments=_arguments_of(agent, settings),
         timeout=(settings.agent_timeout or 3600.0) * settings.timeout_multiplier,
         setup_timeout=(settings.agent_setup_timeout or 600.0) * settings.timeout_multiplier,
-        kit=settings.agent_kit,
+        kit=_kit(agent, settings),
     )
 
 
@@ -80,7 +82,7 @@ def trial_setting(source: Source, settings: Settings) -> TrialSetting:
         route=policy_route(source.model, settings) if source.model else None,
         user_route=user_route(settings),
         arguments=_arguments_of(agent, settings),
-        kit=settings.agent_kit,
+        kit=_kit(agent, settings),
         limits=LimitOptions(multiplier=settings.timeout_multiplier, bases=bases),
         given=given(settings),
         compose_values=dict(_pairs("--swe-compose-var", settings.compose_vars)),
@@ -124,7 +126,12 @@ def policy_route(model: str, settings: Settings) -> ModelRoute:
     )
 
 
+def _kit(agent: Agent, settings: Settings) -> Path | None:
+    return None if settings.agent_kit is None else kit_of(agent.name, settings.agent_kit)
+
+
 def _check(agent: Agent, settings: Settings) -> None:
+    _kit(agent, settings)
     if not agent.protocols:
         return
     if not settings.models:

@@ -58,9 +58,28 @@ def _parser() -> argparse.ArgumentParser:
     convert.add_argument("--to", choices=("jsonl", "task-repo"), default="jsonl", help="default: jsonl")
     convert.add_argument("--harness", choices=registry.harnesses(), help="the family of all rows; default: by columns")
     convert.set_defaults(action=_convert)
+    _add_agent_kit(commands)
     _add_prepare(commands)
     _add_bundle(commands)
     return parser
+
+
+def _add_agent_kit(commands: Any) -> None:
+    kit = commands.add_parser("agent-kit", help="gather what an agent needs where there is no network")
+    kit.add_argument("name", help="the agent, as --swe-agent names it")
+    kit.add_argument("directory", metavar="DIR", type=Path, help="where to make it, as DIR/NAME")
+    kit.add_argument(
+        "--python", default=sys.executable, help="an interpreter with pip, of the version that the images have"
+    )
+    kit.set_defaults(action=_agent_kit)
+
+
+def _agent_kit(arguments: argparse.Namespace) -> int:
+    from pytest_swe.agent.kit_making import kit_named
+
+    place = kit_named(arguments.name, arguments.directory, python=arguments.python)
+    sys.stdout.write(f"{place}\n")
+    return 0
 
 
 def _add_prepare(commands: Any) -> None:

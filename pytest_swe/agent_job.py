@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, replace
+from itertools import count
 from pathlib import Path
 
 from pytest_swe.agent_work import AgentMade, AgentSetting, AgentWork, told
+from pytest_swe.control import ControlRun
 from pytest_swe.errors import SweError
 from pytest_swe.harness.base import Harness
 from pytest_swe.job import Job
@@ -21,7 +23,7 @@ class AgentJob(Job):
     """Let an agent make the candidate, then judge that.
 
     ``network`` is what the agent's own sandbox has; the grading one has what the row says. ``place``: where the agent's
-    files are written.
+    files are written; those of an earlier attempt are set aside beside it.
     """
 
     def __init__(
@@ -68,9 +70,9 @@ class AgentJob(Job):
         try:
             sandbox = self._acquire()
             self._wait_for_go()
-            with self._phase("agent"):
-                work = AgentWork(self._setting, self.instance, self._instruction, self._base_commit, self._place)
-                made = work.made_in(sandbox)
+            _set_aside(self._place)
+            arguments = (self._setting, self.instance, self._instruction, self._base_commit, self._place)
+            made = AgentWork(*arguments, phase=self._phase).made_in(sandbox)
         except SweError as error:
             attempt.verdict, attempt.error = verdict_of_error(error), error
         else:
@@ -80,10 +82,14 @@ class AgentJob(Job):
         self._check_cancelled()
         return attempt
 
+    def _control(self) -> ControlRun:
+        self.instance = self._grading  # the tree is judged, not the agent: with the row's own network
+        return super()._control()
+
     def _outcome_of(self, attempts: list[Attempted]) -> Outcome:
         outcome = super()._outcome_of(attempts)
         if self._made is None:
-            agent: dict[str, object] = {"name": self._setting.agent.name, "model": self._setting.model}
+            agent: dict[str, object] = {"name": self._setting.name, "model": self._setting.model}
             return replace(outcome, reward=outcome.reward.model_copy(update={"agent": agent}))
         update = {
             "agent": told(self._made, self._setting),
@@ -91,6 +97,13 @@ class AgentJob(Job):
             "flags": (*outcome.reward.flags, *self._made.flags),
         }
         return replace(outcome, reward=outcome.reward.model_copy(update=update))
+
+
+def _set_aside(place: Path | None) -> None:
+    """What an earlier attempt left at ``place`` goes to ``place-1`` and so on: calls of two attempts are not one."""
+    if place is not None and place.exists():
+        number = next(n for n in count(1) if not place.with_name(f"{place.name}-{n}").exists())
+        place.rename(place.with_name(f"{place.name}-{number}"))
 
 
 def _why_empty(made: AgentMade) -> str:

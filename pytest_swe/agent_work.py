@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from pytest_swe.agent.base import Agent, AgentRun, AgentTask, Usage
+from pytest_swe.agent.base import Agent, AgentRun, AgentSetupFailed, AgentTask, Usage
 from pytest_swe.agent.baseline import record
+from pytest_swe.agent.builtin import needs_model
 from pytest_swe.agent.concealment import Concealed, conceal
 from pytest_swe.agent.endpoint.item import ModelOfItem
 from pytest_swe.agent.endpoint.routes import ModelRoute
@@ -27,15 +29,20 @@ from pytest_swe.stages import Stages
 
 log = logging.getLogger(__name__)
 
-#: Seconds for what we do ourselves around an agent: concealing, recording, extracting.
-AROUND = 900.0
+#: Seconds for what we do ourselves before an agent (concealing, keeping the tree) and after it (taking its work).
+BEFORE = 900.0
+AFTER = 900.0
+
+Phase = Callable[[str], AbstractContextManager[None]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentSetting:
-    """An agent as the user chose it. Seconds; ``kit`` is a directory of this host, or None."""
+    """An agent as the user chose it. Seconds; ``name`` is what it is called in this run, ``kit`` a directory of this
+    host, or None."""
 
     agent: Agent
+    name: str = ""
     model: str = ""
     route: ModelRoute | None = None
     arguments: Mapping[str, str] = field(default_factory=dict)
@@ -46,12 +53,12 @@ class AgentSetting:
     @property
     def seconds(self) -> float:
         """All that it may take together."""
-        return self.timeout + self.setup_timeout + AROUND
+        return BEFORE + self.setup_timeout + self.timeout + AFTER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentMade:
-    """What came of it. ``trouble`` says what kept the model's server from answering, or is empty."""
+    """What came of it."""
 
     extracted: Extracted
     run: AgentRun
@@ -76,41 +83,82 @@ class AgentMade:
 
 
 class AgentWork:
-    """One agent's work on one row. ``place`` is where its calls and trajectory are written; None: nowhere."""
+    """One agent's work on one row, once.
+
+    ``place`` is where its calls and trajectory are written; None: nowhere. ``phase`` measures a part of it by its name.
+    """
 
     def __init__(
-        self, setting: AgentSetting, instance: Instance, instruction: str, base_commit: str, place: Path | None
+        self,
+        setting: AgentSetting,
+        instance: Instance,
+        instruction: str,
+        base_commit: str,
+        place: Path | None,
+        phase: Phase = lambda name: nullcontext(),
     ) -> None:
         self._setting = setting
         self._instance = instance
         self._instruction = instruction
         self._base_commit = base_commit
         self._place = place
+        self._phase = phase
         self._model = ModelOfItem(setting.route, place / "calls.jsonl" if place else None)
-        limits = {"setup": setting.setup_timeout, "agent": setting.timeout, "around": AROUND}
-        self._stages = Stages(limits)
+        self._stages = Stages(
+            {"before": BEFORE, "agent_setup": setting.setup_timeout, "agent": setting.timeout, "after": AFTER}
+        )
 
     def made_in(self, sandbox: Sandbox) -> AgentMade:
-        """The whole of it. Raises SandboxError, AgentSetupFailed, ModelUnavailable, DeadlineStruck, NotConcealed."""
+        """The whole of it.
+
+        Raises SandboxError, ConcealmentFailed, AgentSetupFailed, BaselineFailed, ModelUnavailable, DeadlineStruck,
+        NotEnded.
+        """
+        try:
+            return self._made_in(sandbox)
+        finally:
+            self._model.close()
+
+    def _made_in(self, sandbox: Sandbox) -> AgentMade:
         workdir = self._instance.spec.workdir
-        self._stages.enter("around")
-        concealed = conceal(sandbox, workdir, self._base_commit)
+        with self._stage("before"):
+            concealed = conceal(sandbox, workdir, self._base_commit)
+        with self._stage("agent_setup") as seconds:
+            task = self._set_up(sandbox, seconds)
+        with self._stage("before"):
+            baseline = record(sandbox, workdir)
+            before = processes(sandbox)
+        with self._stage("agent") as seconds, self._model.opened(sandbox) as (inside, endpoint):
+            run = self._setting.agent.run(inside, replace(task, model=endpoint, timeout=seconds))
+        with self._stage("after"):
+            end_others(sandbox, before)
+            self._keep(run)
+            self._model.raise_for_trouble()
+            self._raise_if_never_begun(run)
+            extracted = extract(sandbox, baseline)
+        return AgentMade(extracted=extracted, run=run, usage=self._model.usage(run.usage), concealed=concealed)
+
+    @contextmanager
+    def _stage(self, name: str) -> Iterator[float]:
+        """One stage, measured; gives the seconds that it has."""
+        seconds = self._stages.enter(name)
+        with self._phase(name):
+            yield seconds
+
+    def _set_up(self, sandbox: Sandbox, seconds: float) -> AgentTask:
         make_place(sandbox)
-        task = replace(self._task(), setup_timeout=self._stages.enter("setup"))
+        task = replace(self._task(), setup_timeout=seconds)
         if self._setting.kit is not None:
             task = replace(task, kit=upload_kit(sandbox, self._setting.kit))
         self._setting.agent.install(sandbox, task)
-        baseline = record(sandbox, workdir)
-        before = processes(sandbox)
-        with self._model.opened(sandbox) as (inside, endpoint):
-            task = replace(task, model=endpoint, timeout=self._stages.enter("agent"))
-            run = self._setting.agent.run(inside, task)
-        end_others(sandbox, before)
-        self._keep(run)
-        self._model.raise_for_trouble()
-        self._stages.enter("around")
-        extracted = extract(sandbox, baseline)
-        return AgentMade(extracted=extracted, run=run, usage=self._model.usage(run.usage), concealed=concealed)
+        return task
+
+    def _raise_if_never_begun(self, run: AgentRun) -> None:
+        """Raises AgentSetupFailed where no model had a say: then our description or the image is at fault."""
+        agent = self._setting.agent
+        if run.exit_code and needs_model(agent) and not self._model.usage(run.usage).calls:
+            said = run.output.decode("utf-8", "replace").strip()[-500:]
+            raise AgentSetupFailed(f"agent {agent.name} ended with status {run.exit_code}, its model unasked: {said}")
 
     def _task(self) -> AgentTask:
         spec = self._instance.spec
@@ -141,7 +189,7 @@ def told(made: AgentMade, setting: AgentSetting) -> dict[str, JSON]:
     """The ``agent`` of a reward line."""
     extracted = made.extracted
     return {
-        "name": setting.agent.name,
+        "name": setting.name or setting.agent.name,
         "model": setting.model,
         "exit_code": made.run.exit_code,
         "timed_out": made.run.timed_out,

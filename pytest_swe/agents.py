@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 
 import pytest
 
 from pytest_swe import registry
 from pytest_swe.agent.base import Agent, ModelProtocol
+from pytest_swe.agent.builtin import known_arguments, needs_model
 from pytest_swe.agent.endpoint.routes import ModelRoute
+from pytest_swe.agent.kit import kit_of
 from pytest_swe.agent_work import AgentSetting
 from pytest_swe.errors import UsageError
 from pytest_swe.harbor.limits import LimitOptions, Phase
@@ -30,14 +34,19 @@ KEYS = {"openai": "OPENAI_API_KEY", "anthropic": "ANTHROPIC_API_KEY"}
 
 def agent_sources(settings: Settings) -> Iterator[Source]:
     """One source for each agent and model. Raises UsageError for an agent, model or argument that cannot be."""
-    for text in settings.agents:
+    agents = {text: registry.agent(text) for text in settings.agents if text not in GOLD}
+    _check_arguments(agents.values(), settings)
+    called: dict[str, int] = {}
+    for text in dict.fromkeys(settings.agents):
         if text in GOLD:
             yield Source(name="gold")
             continue
-        agent = registry.agent(text)
+        agent = agents[text]
         _check(agent, settings)
-        for model in settings.models if agent.protocols else ("",):
-            yield Source(name=f"agent:{text}", agent=agent.name, model=model)
+        number = called[agent.name] = called.get(agent.name, 0) + 1
+        name = agent.name if number == 1 else f"{agent.name}-{number}"  # several commands
+        for model in (settings.models if agent.protocols else ()) or ("",):
+            yield Source(name=f"agent:{text}", agent=name, model=model)
 
 
 def agent_setting(source: Source, settings: Settings) -> AgentSetting:
@@ -45,12 +54,13 @@ def agent_setting(source: Source, settings: Settings) -> AgentSetting:
     agent = registry.agent(source.name.removeprefix("agent:"))
     return AgentSetting(
         agent=agent,
+        name=source.agent,
         model=source.model,
-        route=policy_route(source.model, settings) if agent.protocols else None,
-        arguments=dict(_arguments(settings)),
+        route=policy_route(source.model, settings) if source.model else None,
+        arguments=_arguments_of(agent, settings),
         timeout=(settings.agent_timeout or 3600.0) * settings.timeout_multiplier,
         setup_timeout=(settings.agent_setup_timeout or 600.0) * settings.timeout_multiplier,
-        kit=settings.agent_kit,
+        kit=_kit(agent, settings),
     )
 
 
@@ -76,11 +86,11 @@ def trial_setting(source: Source, settings: Settings) -> TrialSetting:
     return TrialSetting(
         agent=agent,
         model=source.model,
-        route=policy_route(source.model, settings) if agent.protocols or "policy" in asked else None,
+        route=policy_route(source.model, settings) if source.model or "policy" in asked else None,
         user_route=user,
         user_questions=settings.user_questions,
-        arguments=dict(_arguments(settings)),
-        kit=settings.agent_kit,
+        arguments=_arguments_of(agent, settings),
+        kit=_kit(agent, settings),
         limits=LimitOptions(multiplier=settings.timeout_multiplier, bases=bases),
         given=given(settings),
         compose_values=values,
@@ -132,12 +142,18 @@ def policy_route(model: str, settings: Settings) -> ModelRoute:
     )
 
 
+def _kit(agent: Agent, settings: Settings) -> Path | None:
+    return None if settings.agent_kit is None else kit_of(agent.name, settings.agent_kit)
+
+
 def _check(agent: Agent, settings: Settings) -> None:
-    dict(_arguments(settings))
+    _kit(agent, settings)
     if not agent.protocols:
         return
     if not settings.models:
-        raise UsageError(f"agent {agent.name} needs a model: give --swe-model NAME")
+        if settings.model_url or needs_model(agent):
+            raise UsageError(f"agent {agent.name} needs a model: give --swe-model NAME")
+        return
     if not settings.model_url:
         raise UsageError(f"agent {agent.name} needs a model's server: give --swe-model-url URL")
     if settings.model_protocol not in agent.protocols:
@@ -154,8 +170,23 @@ def _key(protocol: ModelProtocol) -> str | None:
     return usual if os.environ.get(usual) is not None else None
 
 
-def _arguments(settings: Settings) -> Iterator[tuple[str, str]]:
-    return _pairs("--swe-agent-arg", settings.agent_args)
+def _arguments_of(agent: Agent, settings: Settings) -> dict[str, str]:
+    """Those of the user's arguments that are for ``agent``: one that it does not know is for another."""
+    known = known_arguments(agent)
+    given = dict(_pairs("--swe-agent-arg", settings.agent_args))
+    return {name: value for name, value in given.items() if known is None or name in known}
+
+
+def _check_arguments(agents: Iterable[Agent], settings: Settings) -> None:
+    given = dict(_pairs("--swe-agent-arg", settings.agent_args))
+    known = [known_arguments(agent) for agent in agents]
+    names = frozenset().union(*(found for found in known if found is not None))
+    unknown = [] if None in known else [name for name in given if name not in names]
+    if unknown:
+        near = difflib.get_close_matches(unknown[0], names, 1)
+        guess = f"did you mean {near[0]!r}? " if near else ""
+        told = ", ".join(sorted(names)) or "none"
+        raise UsageError(f"--swe-agent-arg {unknown[0]}: no agent here knows it: {guess}known are {told}")
 
 
 def _pairs(option: str, texts: Iterable[str]) -> Iterator[tuple[str, str]]:
@@ -174,6 +205,7 @@ def depends_on(settings: Settings) -> dict[str, object]:
         "agent_network": settings.agent_network,
         "model_url": settings.model_url,
         "model_protocol": settings.model_protocol,
+        "kit": settings.agent_kit,
         "timeout_multiplier": settings.timeout_multiplier,
         "mcp": settings.mcp,
         "user_model": [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
@@ -66,7 +67,10 @@ def _first_family(run: Run, dataset: Dataset) -> Iterator[str]:
 
 def _candidates(source: Source) -> Iterator[str]:
     if source.predictions is None:
-        if source.name:
+        if source.agent:
+            text = textwrap.shorten(source.name.removeprefix("agent:"), 60, placeholder=" ...")
+            yield f"swe candidates: agent {source.models[0]}" + (f" ({text})" if text != source.agent else "")
+        elif source.name:
             yield f"swe candidates: {source.name}"
         return
     kinds = Counter(ref.kind for ref in source.predictions.refs)

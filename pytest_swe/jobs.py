@@ -33,6 +33,11 @@ def job_of(item: SweItem, instance: Instance, candidate: Candidate, provider: Sa
 
 
 def _agent_job(item: SweItem, instance: Instance, candidate: Candidate, provider: SandboxProvider) -> AgentJob:
+    if not provider.capabilities.isolated:
+        raise Unsupported(
+            f"provider {provider.name} has no isolation here, and an agent does as it likes",
+            hint="apt-get install bubblewrap, or --swe-provider docker",
+        )
     run, row = item.run, item.plan.dataset.load(item.planned.ref)
     return AgentJob(
         instance,

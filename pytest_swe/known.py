@@ -86,8 +86,8 @@ class Cache:
     def put(self, line: Mapping[str, Any]) -> None:
         """Keep a line, if it is an answer that anybody would get. Raises OSError."""
         flags = set(line["flags"])
-        if not is_answer(line) or flags & (_UNSURE | {"cached"}):
-            return
+        if not is_answer(line) or line.get("agent") or flags & (_UNSURE | {"cached"}):
+            return  # an agent may do otherwise the next time
         path = self._path(line["fingerprint"])
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, json.dumps(line))

@@ -36,7 +36,7 @@ class Selection:
 class Source:
     """Where candidates come from: a control (``gold``, ``base``), a read predictions file, or (``""``) nowhere.
 
-    ``agent`` is the text that names an agent, ``model`` the model that it uses; the two together are its column.
+    ``agent`` is what an agent is called in this run, ``model`` the model that it uses; the two together are its column.
     """
 
     name: str

@@ -37,6 +37,17 @@ def agent_named(text: str) -> Agent:
     raise UsageError(f"no agent {text!r}: {guess}known are {', '.join(names())}, command:..., module:Class")
 
 
+def needs_model(agent: Agent) -> bool:
+    """Whether it can do nothing without one; a class may say so itself as ``needs_model``."""
+    return bool(getattr(agent, "needs_model", agent.protocols))
+
+
+def known_arguments(agent: Agent) -> frozenset[str] | None:
+    """The arguments that it knows, where it says so as ``arguments``; None where it takes any."""
+    found = getattr(agent, "arguments", None)
+    return None if found is None else frozenset(found)
+
+
 def _class_of(text: str) -> Agent:
     module, _, attribute = text.partition(":")
     try:

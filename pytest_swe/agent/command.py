@@ -15,6 +15,7 @@ class CommandAgent:
 
     protocols: frozenset[ModelProtocol] = frozenset({"openai", "anthropic"})
     mcp = True
+    needs_model = False
 
     def __init__(self, text: str) -> None:
         if not text.strip():

@@ -3,19 +3,27 @@
 A description is a TOML file in ``descriptions/``; its name is the agent's.
 
     protocols = ["openai"]            what it speaks; of these the user's server must speak one
-    mcp = false                       whether it can use MCP servers
+    mcp = "claude"                    how it is told MCP servers, see `pytest_swe.agent.mcp`; without: it can use none
     needs = ["python3"]               programs that the sandbox must have
 
-    [install]                         as root, where there is something to install
-    script = "pip install ..."        a shell script; $SWE_KIT names the kit, empty without one
-    check = ["mini", "--version"]     when this succeeds there is nothing to install
+    [kit]                             what `pytest-swe agent-kit` gathers, see `pytest_swe.agent.kit_making`
+    pip = ["a>=1,<2"]                 Python packages with all that they need
+    without = ["site/pyarrow*"]       what of the kit is left out: what it uses only for other things
+    npm = ["b@1.2.3", "c@4"]          packages of npm's, each alone
+    whole = ["c@4"]                   those of them with all that they need
 
-    [files]                           (optional) written before it runs; {placeholders} as below
-    "/opt/swe-agent/config.yaml" = "..."
+    [install]                         as root
+    script = "pip install ..."
+    check = "$SWE_KIT/b/b --version"  a shell script: whether it is there. Before the script (in the image, or by a kit
+                                      it may be), and after it
+
+    [files]                           (optional) written before it runs, for all to read; {words} as below
+    "{home}/config.yaml" = "..."
 
     [run]
     script = "mini -t \\"$(cat $SWE_INSTRUCTION)\\""
     [run.env]                         (optional) variables; {url} {model} {key} {instruction} {logs} {workdir} {kit}
+                                      {home}, {argument:NAME} of the user, {mcp} as `mcp` says; {json:WORD} is a string
     [run.openai] / [run.anthropic]    (optional) variables for that protocol only
 
     [trajectory]                      (optional)
@@ -28,6 +36,8 @@ their defaults.
 
 from __future__ import annotations
 
+import json
+import re
 import time
 import tomllib
 from collections.abc import Mapping
@@ -38,10 +48,11 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 from pytest_swe.agent.base import AgentRun, AgentSetupFailed, AgentTask, ModelProtocol, Usage
-from pytest_swe.agent.surroundings import lay_instruction, variables
+from pytest_swe.agent.mcp import Shape, told
+from pytest_swe.agent.surroundings import PLACE, lay_instruction, variables
 from pytest_swe.agent.trajectory import Format, trajectory_of
-from pytest_swe.errors import SandboxFileError, UsageError
-from pytest_swe.model import JSON
+from pytest_swe.errors import SandboxFileError
+from pytest_swe.model import JSON, ExecResult
 from pytest_swe.sandbox.base import Sandbox
 
 #: More of a conversation is not read.
@@ -52,11 +63,20 @@ class _Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+class KitPart(_Part):
+    """What it needs where there is no network."""
+
+    pip: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
+    npm: tuple[str, ...] = ()
+    whole: tuple[str, ...] = ()
+
+
 class Install(_Part):
-    """How it comes into the sandbox."""
+    """How it comes into the sandbox, and whether it is there."""
 
     script: str = ""
-    check: tuple[str, ...] = ()
+    check: Annotated[str, Field(min_length=1)]
 
 
 class RunPart(_Part):
@@ -79,11 +99,12 @@ class Description(_Part):
     """One file."""
 
     protocols: tuple[ModelProtocol, ...]
-    mcp: bool = False
-    about: str = ""
+    mcp: Shape | None = None
+    about: str
     needs: tuple[str, ...] = ()
     arguments: Mapping[str, str] = Field(default_factory=dict)
-    install: Install = Install()
+    kit: KitPart | None = None
+    install: Install
     files: Mapping[str, str] = Field(default_factory=dict)
     run: RunPart
     trajectory: TrajectoryPart | None = None
@@ -96,35 +117,34 @@ class DescribedAgent:
         self.name = name
         self.description = description
         self.protocols: frozenset[ModelProtocol] = frozenset(description.protocols)
-        self.mcp = description.mcp
+        self.mcp = description.mcp is not None
+        self.arguments = frozenset(description.arguments)
 
     def install(self, sandbox: Sandbox, task: AgentTask) -> None:
         """Look for what it needs, and install it unless it is there. Raises AgentSetupFailed, SandboxError."""
-        self._check_arguments(task)
         needs, part = self.description.needs, self.description.install
         for program in needs:
             found = sandbox.exec(["sh", "-c", 'command -v "$1"', "swe", program], user="root", timeout=60)
             if found.exit_code != 0:
                 raise AgentSetupFailed(f"agent {self.name} needs {program} in the image")
-        if part.check and self._succeeds(sandbox, part.check, task):
+        checked = self._shell(sandbox, part.check, task)
+        if checked.exit_code == 0:
             return
-        if part.script:
-            env = self._variables(task)
-            done = sandbox.exec(
-                ["sh", "-c", f"{{ {part.script}\n}} 2>&1"], user="root", env=env, timeout=task.setup_timeout
-            )
-            if done.timed_out or done.exit_code != 0:
-                said = done.stdout.decode("utf-8", "replace").strip()[-500:]
-                ended = f"{task.setup_timeout:.10g} s were too few" if done.timed_out else f"status {done.exit_code}"
-                hint = "" if task.kit else "without a network it needs --swe-agent-kit"
-                raise AgentSetupFailed(f"agent {self.name} cannot be installed: {ended}: {said}", hint=hint)
+        if task.kit or not part.script:
+            raise self._not_installed(checked, task)
+        done = self._shell(sandbox, part.script, task)
+        if done.exit_code != 0:
+            raise self._not_installed(done, task)
+        checked = self._shell(sandbox, part.check, task)
+        if checked.exit_code != 0:
+            raise self._not_installed(checked, task)
 
     def run(self, sandbox: Sandbox, task: AgentTask) -> AgentRun:
         """Run it to its end or time. Raises SandboxError."""
         lay_instruction(sandbox, task)
         words = self._words(task)
         for path, text in self.description.files.items():
-            sandbox.write_file(path, _filled(text, words).encode("utf-8", "surrogateescape"))
+            sandbox.write_file(_filled(path, words), _filled(text, words).encode("utf-8", "surrogateescape"))
         begin = time.monotonic()
         done = sandbox.exec(
             ["sh", "-c", f"{{ {self.description.run.script}\n}} 2>&1"],
@@ -158,9 +178,17 @@ class DescribedAgent:
         model = task.model.model if task.model else ""
         return trajectory_of(raw, part.format, agent=self.name, model=model, instruction=task.instruction)
 
-    def _succeeds(self, sandbox: Sandbox, argv: tuple[str, ...], task: AgentTask) -> bool:
-        done = sandbox.exec(list(argv), user=task.user, env=self._variables(task), timeout=60)
-        return done.exit_code == 0
+    def _shell(self, sandbox: Sandbox, script: str, task: AgentTask) -> ExecResult:
+        argv = ["sh", "-c", f"{{ {script}\n}} 2>&1"]
+        return sandbox.exec(argv, cwd="/", user="root", env=self._variables(task), timeout=task.setup_timeout)
+
+    def _not_installed(self, done: ExecResult, task: AgentTask) -> AgentSetupFailed:
+        said = done.stdout.decode("utf-8", "replace").strip()[-500:]
+        ended = f"{task.setup_timeout:.10g} s were too few" if done.timed_out else f"status {done.exit_code}"
+        hint = (
+            "" if task.kit else f"pytest-swe agent-kit {self.name} DIR, and --swe-agent-kit DIR, need no network here"
+        )
+        return AgentSetupFailed(f"agent {self.name} cannot be installed: {ended}: {said}", hint=hint)
 
     def _variables(self, task: AgentTask) -> dict[str, str]:
         words, run = self._words(task), self.description.run
@@ -177,16 +205,13 @@ class DescribedAgent:
             "logs": task.logs,
             "workdir": task.workdir,
             "kit": task.kit,
+            "home": PLACE,
+            "mcp": told(task.mcp_servers, self.description.mcp) if self.description.mcp else "",
             "url": model.url if model else "",
             "model": model.model if model else "",
             "key": model.key if model else "",
+            **{f"argument:{name}": value for name, value in {**self.description.arguments, **task.arguments}.items()},
         }
-
-    def _check_arguments(self, task: AgentTask) -> None:
-        unknown = [name for name in task.arguments if name not in self.description.arguments]
-        if unknown:
-            known = ", ".join(self.description.arguments) or "none"
-            raise UsageError(f"agent {self.name} knows no argument {unknown[0]!r}: known are {known}")
 
 
 @cache
@@ -203,6 +228,12 @@ def described(name: str) -> DescribedAgent:
 
 
 def _filled(text: str, words: Mapping[str, str]) -> str:
-    for name, value in words.items():
-        text = text.replace(f"{{{name}}}", value)
-    return text
+    """``text`` with its words, once: what stands in a word is not looked at again."""
+
+    def value(match: re.Match[str]) -> str:
+        form, name = match.groups()
+        if name not in words:
+            return match[0]
+        return json.dumps(words[name]) if form else words[name]
+
+    return re.sub(r"\{(json:)?([a-z:_]+)\}", value, text)

@@ -14,7 +14,7 @@ from pytest_swe.model import JSON
 
 #: ``openai-messages``: messages of chat completions, as a list or under ``messages``. ``json-lines``: events, one JSON
 #: object a line, of which those with a role and a content count. ``atif``: it is one already.
-Format = Literal["openai-messages", "json-lines", "atif"]
+Format = Literal["openai-messages", "json-lines", "claude-events", "codex-events", "opencode-events", "atif"]
 
 VERSION = "ATIF-v1.7"
 #: More steps are not kept.
@@ -26,7 +26,7 @@ def trajectory_of(
 ) -> tuple[dict[str, JSON] | None, int]:
     """The conversation and how many steps the agent made; (None, 0) where there is nothing that can be read."""
     try:
-        if form == "json-lines":
+        if form not in ("openai-messages", "atif"):
             documents: JSON = [json.loads(line) for line in raw.splitlines() if line.strip()]
         else:
             documents = json.loads(raw)

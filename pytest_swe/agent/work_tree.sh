@@ -134,7 +134,8 @@ make_patch() {
 diff_trees() {
   local limit=$1 base full final size
   base=$(cat "$here/tree")
-  full=$(write_tree 2>"$here/out/errors") || die "git cannot take the tree: $(tail -c 300 "$here/out/errors")"
+  full=$(write_tree 2>"$here/out/errors") && [ ${#full} = ${#base} ] ||
+    die "git cannot take the tree: $(tail -c 300 "$here/out/errors")"
   git diff-tree -r -z --name-only "$base" "$full" >"$here/out/changed"
   { [ ! -s "$here/undo" ] || git update-index --replace -z --index-info <"$here/undo"; } && final=$(git write-tree) ||
     die "git cannot leave out what is excluded"

@@ -6,7 +6,6 @@ shell's own words is used inside: programs there may be the candidate's.
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from pytest_swe.errors import HarnessError
@@ -39,9 +38,13 @@ each() {
   done
 }
 """
+#: Nothing is to be done where the processes are this host's own, nor where each command sees processes of its own.
 _ELSEWHERE = """
-read -r id < /proc/sys/kernel/random/boot_id
-[ "$id $(readlink /proc/self/ns/pid)" != "$3" ] || exit 0
+first() { IFS= read -r line < /proc/1/stat; rest=${line##*") "}; set -- $rest; first=${20}; }
+read -r boot < /proc/sys/kernel/random/boot_id
+first
+[ "$boot $first" != "$3" ] || exit 0
+case " $1 " in *" 1:$first "*) ;; *) exit 0 ;; esac
 """
 _LIST = _EACH + 'show() { echo "$1:$2"; }\neach=show; each\n'
 _END = (
@@ -81,7 +84,7 @@ def processes(sandbox: Sandbox) -> Processes:
 def end_others(sandbox: Sandbox, before: Processes) -> None:
     """End every process but those of ``before``. Raises NotEnded, SandboxError.
 
-    Nothing is done where a sandbox has no processes of its own to see: there a command takes all of its own with it.
+    Nothing is done where a sandbox has no processes that stay: there a command takes all of its own with it.
     """
     words = [" ".join(sorted(before)), str(_ROUNDS), _here()]
     done = sandbox.exec(["/bin/sh", "-c", _END, "swe", *words], cwd="/", user="root", env=_ENV, timeout=_SECONDS)
@@ -91,4 +94,5 @@ def end_others(sandbox: Sandbox, before: Processes) -> None:
 
 def _here() -> str:
     """What a sandbox would see that shares this host's processes: to end the others there would end ours."""
-    return f"{Path('/proc/sys/kernel/random/boot_id').read_text().strip()} {os.readlink('/proc/self/ns/pid')}"
+    boot, first = (Path(name).read_text() for name in ("/proc/sys/kernel/random/boot_id", "/proc/1/stat"))
+    return f"{boot.strip()} {first.rpartition(') ')[2].split()[19]}"

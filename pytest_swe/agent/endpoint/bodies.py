@@ -104,12 +104,18 @@ def _hosted(document: Mapping[str, JSON], protocol: ModelProtocol) -> str:
     for name in HOSTED_FIELDS:
         if document.get(name):
             return name
-    tools = document.get("tools")
+    return next((f"the tool {kind[:60]}" for kind in _kinds(document) if not _is_clients(kind, protocol)), "")
+
+
+def _kinds(holder: Mapping[str, JSON]) -> Iterator[str]:
+    """The kinds of the tools in a request, or in a ``namespace`` of it, which is a name around tools and no tool."""
+    tools = holder.get("tools")
     for tool in tools if isinstance(tools, list) else ():
         kind = tool.get("type") if isinstance(tool, dict) else None
-        if kind is not None and not _is_clients(str(kind), protocol):
-            return f"the tool {str(kind)[:60]}"
-    return ""
+        if isinstance(tool, dict) and kind == "namespace":
+            yield from _kinds(tool)
+        elif kind is not None:
+            yield str(kind)
 
 
 def _is_clients(kind: str, protocol: ModelProtocol) -> bool:

@@ -145,6 +145,11 @@ class ModelGate:
         return next((trouble for trouble in found if trouble is not None), None)
 
     @property
+    def is_broken(self) -> bool:
+        """Whether a server that failed the agent for good fails us too: then it is no work of the agent's."""
+        return any(service.is_broken() for service in self._services.values() if service.meter.trouble is not None)
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """What went wrong with the relays in the sandboxes; complete when they are closed."""
         return tuple(self._notes)

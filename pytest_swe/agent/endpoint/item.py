@@ -111,11 +111,12 @@ class ModelOfItem:
     def raise_for_trouble(self) -> None:
         """Raises ModelUnavailable when the server failed for good.
 
-        An agent can bring some of that about; like all that a candidate can provoke it is tried once more.
+        An agent can bring some of that about. Where the server answers us, that is what it did, and like all that a
+        candidate can provoke it is tried once more.
         """
         trouble = self._gate.trouble if self._gate is not None else None
-        if trouble is not None:
-            reason = Reason.MODEL_FAILED if trouble.provokable else None
+        if self._gate is not None and trouble is not None:
+            reason = Reason.MODEL_FAILED if trouble.provokable and not self._gate.is_broken else None
             raise ModelUnavailable(f"the model's server did not answer: {trouble.detail}", reason=reason)
 
     def usage(self, own: Usage) -> Usage:

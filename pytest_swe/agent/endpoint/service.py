@@ -12,6 +12,7 @@ from pytest_swe.agent.base import Usage
 from pytest_swe.agent.endpoint import bodies
 from pytest_swe.agent.endpoint.connection import Connections
 from pytest_swe.agent.endpoint.meter import Meter
+from pytest_swe.agent.endpoint.probe import Probe
 from pytest_swe.agent.endpoint.questions import Questions, question_of
 from pytest_swe.agent.endpoint.recorder import Recorder, Secrets
 from pytest_swe.agent.endpoint.routes import Limits, ModelRoute, called
@@ -39,6 +40,7 @@ class Service:
         self.prefix = f"{secrets.token_hex(16)}/{route.route}"
         self.meter = Meter(limits)
         self.questions = Questions(limits.questions) if route.route == "user" else None
+        self._probe = Probe(route, limits)
         self._upstream = upstream
         self._recorder = recorder
         self._keys = keys
@@ -65,6 +67,10 @@ class Service:
             self.questions.was_answered(question)
         return answer
 
+    def is_broken(self) -> bool:
+        """Whether the server fails at a request of ours too, of the kind that failed last."""
+        return self._probe.fails()
+
     def _called(self, request: Request) -> str | None:
         path = request.path.partition("?")[0].lstrip("/")
         prefix, rest = path[: len(self.prefix)], path[len(self.prefix) :]
@@ -80,6 +86,8 @@ class Service:
         # What the end of the agent broke off says nothing about the model's server.
         trouble = None if connections.cancelled.is_set() else outcome.trouble
         self.meter.done(usage, attempts=outcome.attempts, trouble=trouble)
+        if trouble is not None:
+            self._probe.call = call
         answer = self._answered(outcome, bodies.without_count(body) if sent.counted else body)
         facts: dict[str, JSON] = {
             "number": next(self._numbers),

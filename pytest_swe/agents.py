@@ -152,6 +152,12 @@ def _pairs(option: str, texts: Iterable[str]) -> Iterator[tuple[str, str]]:
 def depends_on(settings: Settings) -> dict[str, object]:
     """Options that an agent's work depends on, for the fingerprint of its items."""
     return {
+        "kit": str(settings.agent_kit or ""),
+        "agent_setup_seconds": settings.agent_setup_timeout,
+        "user_model": [settings.user_model, settings.user_model_url],
+        "given": sorted(settings.envs),
+        "compose_values": sorted(settings.compose_vars),
+        "force_build": settings.force_build,
         "arguments": sorted(settings.agent_args),
         "agent_seconds": settings.agent_timeout,
         "agent_network": settings.agent_network,

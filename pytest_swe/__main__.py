@@ -71,6 +71,9 @@ def _add_prepare(commands: Any) -> None:
         "--archive", action="append", default=[], type=Path, metavar="PATH", help="docker save's files"
     )
     prepare.add_argument("--base", default="", metavar="IMAGE", help="what the repository's base.Dockerfile stands on")
+    prepare.add_argument(
+        "--force-build", action="store_true", help="build tasks' images also where they name ready ones"
+    )
     prepare.add_argument("--ask-hub", action="store_true", help="ask Docker Hub for sizes; each counts as a pull there")
     prepare.add_argument("--dry-run", action="store_true", help="only say what there is to do")
     prepare.set_defaults(action=_prepare)

@@ -21,11 +21,11 @@ from pytest_swe.harbor.task import HarborTask, load_task
 from pytest_swe.harbor.variables import resolved, wanted
 from pytest_swe.harbor.verifiers import separate_verifier
 from pytest_swe.model import SandboxSpec
-from pytest_swe.sandbox.base import SandboxProvider
+from pytest_swe.sandbox.base import BuildsImages, SandboxProvider
 from pytest_swe.sandbox.group import GroupSpec
 from pytest_swe.sandbox.images.base import PullFailed
 from pytest_swe.sandbox.images.pull import HasImages
-from pytest_swe.trial.environment import Builds, Place
+from pytest_swe.trial.environment import Place
 from pytest_swe.trial.places import agent_place, verifier_place
 
 
@@ -133,7 +133,7 @@ def _ready(each: Needed, provider: SandboxProvider, *, force_build: bool) -> tup
             )
         )
     if place.has_dockerfile and (not place.image or force_build):
-        if not isinstance(provider, Builds):
+        if not isinstance(provider, BuildsImages):
             raise Unsupported(f"provider {provider.name} builds no images: the task needs a docker_image")
         return (provider.build_image(place.directory, seconds=each.seconds, force=force_build),)
     if not isinstance(provider, HasImages):

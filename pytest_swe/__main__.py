@@ -13,7 +13,9 @@ from pytest_swe import __version__, registry
 from pytest_swe.convert import convert as convert_rows
 from pytest_swe.elsewhere import Generation
 from pytest_swe.errors import SweError, UsageError
+from pytest_swe.harbor_regrade import has_trials, regrade_trials
 from pytest_swe.regrade import Regraded, is_run, regrade_elsewhere, regrade_run
+from pytest_swe.sandbox.base import BuildsImages
 from pytest_swe.validate import validate
 
 
@@ -35,7 +37,9 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="pytest-swe", description="Beside pytest: what is done outside a test run.")
     parser.add_argument("--version", action="version", version=f"pytest-swe {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    regrade = commands.add_parser("regrade", help="grade the saved logs of a run again, without an engine")
+    regrade = commands.add_parser(
+        "regrade", help="grade the saved logs of a run again; Harbor's separate verifiers too"
+    )
     regrade.add_argument("directory", type=Path, help="a run's directory (swe-results/RUN), or logs of another tool")
     regrade.add_argument(
         "--dataset", help="the data set, when it has moved since the run; needed for other tools' logs"
@@ -51,6 +55,9 @@ def _parser() -> argparse.ArgumentParser:
     validating.set_defaults(action=_validate)
     sweep = commands.add_parser("sweep", help="remove what dead runs left behind, and only that")
     sweep.add_argument("--provider", action="append", choices=registry.providers(), help="default: every provider")
+    sweep.add_argument(
+        "--images", action="store_true", help="also the images that were built of tasks and are not in use"
+    )
     sweep.set_defaults(action=_sweep)
     convert = commands.add_parser("convert", help="write rows of any family as rows that carry their eval script")
     convert.add_argument("source", metavar="IN", help="a data set: a path or a name on the hub")
@@ -90,6 +97,9 @@ def _add_prepare(commands: Any) -> None:
         "--archive", action="append", default=[], type=Path, metavar="PATH", help="docker save's files"
     )
     prepare.add_argument("--base", default="", metavar="IMAGE", help="what the repository's base.Dockerfile stands on")
+    prepare.add_argument(
+        "--force-build", action="store_true", help="build tasks' images also where they name ready ones"
+    )
     prepare.add_argument("--ask-hub", action="store_true", help="ask Docker Hub for sizes; each counts as a pull there")
     prepare.add_argument("--dry-run", action="store_true", help="only say what there is to do")
     prepare.set_defaults(action=_prepare)
@@ -174,6 +184,8 @@ def _items(arguments: argparse.Namespace) -> Iterator[Regraded]:
         return regrade_elsewhere(directory, dataset, generation)
     if generation:
         raise UsageError("--generation is for logs of other tools", hint="name their directory, and --dataset")
+    if has_trials(directory):
+        return regrade_trials(directory, dataset)
     return regrade_run(directory, dataset)
 
 
@@ -204,13 +216,16 @@ def _validate(arguments: argparse.Namespace) -> int:
 def _sweep(arguments: argparse.Namespace) -> int:
     for name in arguments.provider or registry.providers():
         try:
-            removed = registry.provider(name).sweep(None)
+            provider = registry.provider(name)
+            removed = provider.sweep(None)
         except SweError as error:
             if arguments.provider:
                 raise
             sys.stdout.write(f"{name}: {error}\n")
             continue
         sys.stdout.write(f"{name}: {removed} removed\n")
+        if arguments.images and isinstance(provider, BuildsImages):
+            sys.stdout.write(f"{name}: {provider.remove_built_images()} images removed\n")
     return 0
 
 

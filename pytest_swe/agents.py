@@ -200,22 +200,24 @@ def _pairs(option: str, texts: Iterable[str]) -> Iterator[tuple[str, str]]:
 def depends_on(settings: Settings) -> dict[str, object]:
     """Options that an agent's work depends on, for the fingerprint of its items."""
     return {
-        "arguments": sorted(settings.agent_args),
-        "agent_seconds": settings.agent_timeout,
-        "agent_network": settings.agent_network,
-        "model_url": settings.model_url,
-        "model_protocol": settings.model_protocol,
-        "kit": settings.agent_kit,
-        "timeout_multiplier": settings.timeout_multiplier,
-        "mcp": settings.mcp,
+        "kit": str(settings.agent_kit or ""),
+        "agent_setup_seconds": settings.agent_setup_timeout,
         "user_model": [
             settings.user_model,
             settings.user_model_url,
             settings.user_model_protocol,
             settings.user_questions,
         ],
-        "compose_vars": sorted(settings.compose_vars),
+        "given": sorted(settings.envs),
+        "compose_values": sorted(settings.compose_vars),
         "force_build": settings.force_build,
+        "arguments": sorted(settings.agent_args),
+        "agent_seconds": settings.agent_timeout,
+        "agent_network": settings.agent_network,
+        "model_url": settings.model_url,
+        "model_protocol": settings.model_protocol,
+        "timeout_multiplier": settings.timeout_multiplier,
+        "mcp": settings.mcp,
     }
 
 

@@ -10,8 +10,11 @@ from dataclasses import dataclass, field
 
 from pytest_swe import registry
 from pytest_swe.bundle import export_bundle, import_bundle
+from pytest_swe.dataset.source import Dataset, open_dataset
 from pytest_swe.errors import EngineUnavailable, SweError, Unsupported, UsageError
+from pytest_swe.harbor_preparation import Made, is_of_tasks, needed, prepare_tasks
 from pytest_swe.preparation import Needs, Preparation, Prepared, Wanted, wanted_of
+from pytest_swe.sandbox.base import SandboxProvider
 from pytest_swe.sandbox.images.archives import Archives
 from pytest_swe.sandbox.images.mirrors import Mirrors
 from pytest_swe.sandbox.images.pull import HasImages, Puller, PullPolicy
@@ -35,6 +38,9 @@ def prepare(arguments: argparse.Namespace) -> int:
     """Exit status: 0 everything is there, 1 something is missing. Raises SweError."""
     if arguments.jobs < 1:
         raise UsageError(f"-j {arguments.jobs}: expected 1 or more")
+    dataset = open_dataset(arguments.dataset)
+    if is_of_tasks(dataset):
+        return _prepare_tasks(dataset, arguments)
     wanted, result = wanted_of(arguments.dataset, arguments.harness, arguments.instance, base=arguments.base)
     with _engines(arguments) as engines, ExitStack() as stack:
         if not engines.there:
@@ -52,6 +58,19 @@ def prepare(arguments: argparse.Namespace) -> int:
         if not arguments.dry_run:
             work.run(lacking, result)
     return _summary(wanted, lacking, engines, result, dry=arguments.dry_run)
+
+
+def _prepare_tasks(dataset: Dataset, arguments: argparse.Namespace) -> int:
+    made = Made()
+    everything = needed(dataset, arguments.instance, made)
+    _say(f"{len(dataset.refs)} tasks, {len(everything)} environments to make ready")
+    if not arguments.dry_run:
+        with _provider(arguments) as provider:
+            prepare_tasks(everything, provider, made, jobs=arguments.jobs, force_build=arguments.force_build, say=_say)
+        _say(f"{len(made.images)} images are there")
+    for name, why in made.missing:
+        _say(f"missing for {name}: {why}")
+    return 1 if made.missing else 0
 
 
 def export(arguments: argparse.Namespace) -> int:
@@ -81,6 +100,14 @@ def load(arguments: argparse.Namespace) -> int:
 @contextmanager
 def _engines(arguments: argparse.Namespace) -> Iterator[Engines]:
     """Raises UsageError for options that mean nothing, Unsupported for a provider without images."""
+    with _provider(arguments) as provider:
+        if not isinstance(provider, HasImages):
+            raise Unsupported(f"provider {provider.name} has no images to prepare")
+        yield _asked(provider)
+
+
+@contextmanager
+def _provider(arguments: argparse.Namespace) -> Iterator[SandboxProvider]:
     name, hosts = arguments.provider, arguments.docker_hosts
     if hosts and name != "docker":
         raise Unsupported(f"--docker-hosts is for --provider docker, not {name}")
@@ -90,9 +117,7 @@ def _engines(arguments: argparse.Namespace) -> Iterator[Engines]:
         options["policy"] = PullPolicy(mirrors=mirrors, pulls=max(3, getattr(arguments, "jobs", 3)))
     provider = registry.provider(name, arguments.provider_option, **options)
     try:
-        if not isinstance(provider, HasImages):
-            raise Unsupported(f"provider {name} has no images to prepare")
-        yield _asked(provider)
+        yield provider
     finally:
         provider.close()
 

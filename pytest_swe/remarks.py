@@ -1,9 +1,11 @@
-"""What is said about predictions that no item came of: lines that cannot be used, instances that are not there."""
+"""What is said once of a whole run: predictions that no item came of, and what nobody reads in tasks."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
+from pytest_swe.dataset.harbor_tasks import FAMILY, warnings_in
 from pytest_swe.dataset.predictions import match
 from pytest_swe.planning import Source
 from pytest_swe.run import Run
@@ -13,9 +15,17 @@ TOLD = 5
 
 
 def remarks(run: Run) -> list[str]:
-    """One line each, in file order; empty when every prediction was used."""
+    """One line each, in file order; empty when every prediction was used, and every key of a task means something."""
     ids = {ref.instance_id for plan in run.plans.values() for ref in plan.dataset.refs}
-    return [line for source in run.sources() for line in _of(source, ids)]
+    return [*(line for source in run.sources() for line in _of(source, ids)), *_some(list(_unread(run)))]
+
+
+def _unread(run: Run) -> Iterator[str]:
+    """Of each task that is a part of the run, whatever agents and repeats there are."""
+    for plan in run.plans.values():
+        refs = {item.ref.data: item.ref for item in plan.items if item.ref.family == FAMILY and not item.ref.problem}
+        for place, ref in refs.items():
+            yield from (f"{ref.instance_id}: {warning}" for warning in warnings_in(Path(place)))
 
 
 def _of(source: Source, ids: set[str]) -> Iterator[str]:

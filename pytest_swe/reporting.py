@@ -13,6 +13,7 @@ import pytest
 
 from pytest_swe import registry
 from pytest_swe.errors import SweError, UsageError
+from pytest_swe.harbor_results import write_harbor_results
 from pytest_swe.header import header
 from pytest_swe.item import SweItem
 from pytest_swe.known import Cache, lines_in
@@ -48,6 +49,7 @@ class ReportingPlugin:
         self._explained = 0  # failed reports whose line says why
         self._troubles: Counter[str] = Counter()
         self._summarised = False
+        self._harbor: Path | None = None
 
     def pytest_sessionstart(self) -> None:
         settings, option = self.run.settings, self.run.config.option
@@ -154,6 +156,8 @@ class ReportingPlugin:
         for trouble, count in self._troubles.items():
             terminalreporter.write_line(f"{trouble} ({count} times)" if count > 1 else trouble, red=True)
         terminalreporter.write_line(f"rewards: {_short(self.rewards.path)}")
+        if self._harbor is not None:
+            terminalreporter.write_line(f"in Harbor's layout: {_short(self._harbor)}")
 
     # -- the end -----------------------------------------------------------------------------------------------------
 
@@ -238,6 +242,9 @@ class ReportingPlugin:
         write_json(directory / "summary.json", as_json(summaries))
         write_json(directory / "run.json", run_json(run, self.rewards))
         link_for_swebench(run)
+        if run.settings.harbor_results is not None:
+            expected = [planned for _, planned in self.rewards.expected.values()]
+            self._harbor = write_harbor_results(run, self.rewards.lines, expected, run.settings.harbor_results)
         ids = list(
             dict.fromkeys(
                 ref.instance_id for plan in run.plans.values() for ref in plan.dataset.refs if not ref.problem

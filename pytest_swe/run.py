@@ -20,6 +20,7 @@ import pytest
 
 from pytest_swe import registry
 from pytest_swe.agents import agent_sources, depends_on
+from pytest_swe.dataset.harbor_tasks import FAMILY
 from pytest_swe.dataset.predictions import read_predictions
 from pytest_swe.dataset.source import Dataset, dataset_of_rows
 from pytest_swe.errors import RowInvalid, SweError
@@ -122,7 +123,7 @@ class Run:
                 "timeout": settings.timeout,
                 "cpus": settings.cpus,
                 "memory_mb": settings.memory_mb,
-                **(depends_on(settings) if planned.source.startswith("agent:") else {}),
+                **(depends_on(settings) if planned.source.startswith("agent:") or planned.ref.family == FAMILY else {}),
                 "versions": judges(),
                 "left_out": sorted(self.quarantine.tests.get(planned.instance_id, ())),
             },

@@ -86,6 +86,15 @@ def warnings_of(row: Row) -> tuple[str, ...]:
     return tuple(map(str, warnings)) if isinstance(warnings, list) else ()
 
 
+def warnings_in(directory: Path) -> tuple[str, ...]:
+    """What nobody reads in a task's configuration; nothing of a task that is broken, which is told elsewhere."""
+    path = directory / CONFIG
+    try:
+        return parse(text_of(path), path)[1]
+    except RowInvalid:
+        return ()
+
+
 def stamp_of_tasks(root: Path) -> str:
     """What tells one content of a tree of tasks from another without reading it. Raises OSError, RowInvalid."""
     seen = hashlib.blake2b(digest_size=16)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import BinaryIO, Protocol, runtime_checkable
 
 from pytest_swe.model import ExecResult, Network, SandboxSpec
@@ -71,6 +72,19 @@ def free_disk_mb(provider: SandboxProvider) -> int | None:
     tell = getattr(provider, "free_disk_mb", None)
     found = tell() if callable(tell) else None
     return found if isinstance(found, int) else None
+
+
+@runtime_checkable
+class BuildsImages(Protocol):
+    """A provider that makes images of directories with a Dockerfile, and keeps them by their content."""
+
+    def build_image(self, directory: Path, *, seconds: float = 600.0, force: bool = False) -> str:
+        """The image's name. Raises RowInvalid, ImageUnavailable with the builder's last lines, DiskFull."""
+        ...
+
+    def remove_built_images(self) -> int:
+        """Remove those that no sandbox is made of; returns how many. Raises EngineUnavailable."""
+        ...
 
 
 @runtime_checkable

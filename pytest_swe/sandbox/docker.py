@@ -103,6 +103,12 @@ class DockerProvider:
             Build(directory=directory), seconds=seconds, force=force
         )
 
+    def remove_built_images(self) -> int:
+        """Remove the images that were built here and of which no container is made; returns how many they were."""
+        from pytest_swe.sandbox.compose.build import remove_built
+
+        return sum(remove_built(link.engine()) for link in self._pool.links)
+
     def acquire_group(self, spec: GroupSpec, *, labels: Mapping[str, str]) -> Group:
         """See `pytest_swe.sandbox.group.GroupProvider`; needs Docker Compose 2 beside the ``docker`` command."""
         from pytest_swe.sandbox.compose.group import Starter

@@ -6,24 +6,16 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Protocol, runtime_checkable
 
 from pytest_swe.errors import SandboxStartFailed, Unsupported
 from pytest_swe.harbor.schema import MAIN, EnvironmentTable, HealthCheck
 from pytest_swe.model import Network, SandboxSpec
-from pytest_swe.sandbox.base import Sandbox, SandboxProvider
+from pytest_swe.sandbox.base import BuildsImages, Sandbox, SandboxProvider
 from pytest_swe.sandbox.group import Group, GroupProvider, GroupSpec
 
 
 class HealthCheckFailed(SandboxStartFailed):
     """The container's own check said no as often as it may."""
-
-
-@runtime_checkable
-class Builds(Protocol):
-    """A provider that makes images of directories with a Dockerfile."""
-
-    def build_image(self, directory: Path, *, seconds: float = 600.0, force: bool = False) -> str: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +91,7 @@ def made(wanted: Wanted, provider: SandboxProvider, labels: Mapping[str, str]) -
     if place.compose is not None:
         return _group(wanted, spec, provider, labels)
     if place.has_dockerfile and (not place.image or wanted.force_build):
-        if not isinstance(provider, Builds):
+        if not isinstance(provider, BuildsImages):
             raise Unsupported(f"provider {provider.name} builds no images: the task needs a docker_image")
         image = provider.build_image(place.directory, seconds=wanted.build_seconds, force=wanted.force_build)
         spec = replace(spec, image=image)

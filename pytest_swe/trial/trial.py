@@ -27,6 +27,7 @@ from pytest_swe.reward import Outcome, Verdict, verdict_of_error
 from pytest_swe.sandbox.base import SandboxProvider, image_of
 from pytest_swe.trial.environment import Environment, Place, Wanted, made, network_of, refuse_hardware
 from pytest_swe.trial.keeping import Keeping
+from pytest_swe.trial.places import agent_place, verifier_place
 from pytest_swe.trial.run import TrialRun
 from pytest_swe.trial.setting import StepDone, TrialSetting
 from pytest_swe.trial.values import of_group, without_chosen
@@ -182,30 +183,21 @@ class Trial(Attempting):
             self._release(environment)
 
     def _wanted(self) -> Wanted:
-        task, table = self.task, self.task.config.environment
-        place = Place(
-            directory=task.root / "environment",
-            image=self.instance.spec.image,
-            compose=task.compose,
-            has_dockerfile=task.dockerfile is not None,
-        )
         first, *others = [self._network(step) for step in self.task.steps]
         if any(network != first for network in others):
             raise Unsupported("steps with different networks in one container: no provider changes it while it runs")
         self._network_of_main = first
-        return self._of(place, table, self._limits.build, replace(self.instance.spec, network=first))
+        place = agent_place(self.task, self.instance.spec.image)
+        spec = replace(self.instance.spec, network=first)
+        return self._of(place, self.task.config.environment, self._limits.build, spec)
 
     def _verifier(self, step: TaskStep) -> Wanted:
         found = separate_verifier(self.task.config, step.settings, self.task.files)
         assert found is not None
-        directory = self.task.root / found.directory if found.directory else self.task.root
-        compose = directory / "docker-compose.yaml" if found.compose else None
-        has_dockerfile = bool(found.directory) and f"{found.directory}/Dockerfile" in self.task.files
-        place = Place(directory=directory, image=found.image, compose=compose, has_dockerfile=has_dockerfile)
-        policy = step.settings.verifier_network
+        policy, table = step.settings.verifier_network, found.environment
         network = network_of(policy.mode, policy.hosts, self._setting.network, f"verifier of {step.name or 'the task'}")
-        table = found.environment
         spec = replace(self.instance.spec, cpus=table.cpus, memory_mb=table.memory_mib, network=network)
+        place = verifier_place(self.task, found)
         return self._of(place, table, self._limits.verifier_build or self._limits.build, spec)
 
     def _of(self, place: Place, table: EnvironmentTable, build_seconds: float, spec: SandboxSpec) -> Wanted:

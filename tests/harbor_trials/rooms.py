@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -80,10 +80,14 @@ def tried(
     provider: DockerProvider,
     agent: Agent | None = None,
     *,
-    keep: bool = False,
+    kept: Callable[[str], object] | None = None,
+    labels: Mapping[str, str] = LABELS,
     **setting: Any,
 ) -> Tried:
-    """One trial of the task in ``root``; ``agent`` None is the task's own solution, a control."""
+    """One trial of the task in ``root``; ``agent`` None is the task's own solution, a control.
+
+    ``kept`` is shown the container of a trial that is to be kept, before that is discarded.
+    """
     harness = HarborHarness()
     row = {"instance_id": root.name, "harbor_task": {}, "_tree": {"task": str(root)}}
     instance = harness.instance(row, Origin(root=root))
@@ -94,11 +98,14 @@ def tried(
         setting=TrialSetting(agent=agent or Oracle(), **setting),
         provider=provider,
         place=place,
-        policy=Policy(retries=0, pace=0.0, keep=lambda candidate, verdict: keep),
-        labels=LABELS,
+        policy=Policy(retries=0, pace=0.0, keep=lambda candidate, verdict: kept is not None),
+        labels=labels,
     )
-    try:
-        return Tried(trial.run().reward, place)
-    finally:
-        if keep:
+    reward = trial.run().reward
+    if kept is not None:
+        assert trial.sandbox is not None
+        try:
+            kept(trial.sandbox.id)
+        finally:
             trial.discard()
+    return Tried(reward, place)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
@@ -137,6 +138,18 @@ class Builder:
                 step = json.loads(line or b"{}")
                 if isinstance(step, dict):
                     yield step
+
+
+def remove_built(engine: Engine) -> int:
+    """Remove every image with the label `BUILT`, but those of which there is a container; returns how many."""
+    with engine.asked("GET", "images/json", params={"filters": json.dumps({"label": [BUILT]})}) as answer:
+        found = [str(image["Id"]) for image in answer.json()]
+    removed = 0
+    for image in found:
+        with suppress(Refused):  # in use, or gone already
+            with engine.asked("DELETE", f"images/{image}"):
+                removed += 1
+    return removed
 
 
 class _Failed(Exception):

@@ -1,0 +1,147 @@
+"""The trials of a run in Harbor's layout of a job, for its viewers and readers (``--swe-harbor-results``).
+
+Written once, at the end of the run, from its reward lines and the files that its trials left.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import shutil
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from pytest_swe.dataset.harbor_tasks import FAMILY
+from pytest_swe.errors import RowInvalid
+from pytest_swe.harbor.job_results import write_job
+from pytest_swe.harbor.results import Raised, Span, StepRecord, TrialRecord, trial_name, write_trial
+from pytest_swe.harbor.task import load_task
+from pytest_swe.planning import Planned
+from pytest_swe.run import Run
+from pytest_swe.trial.keeping import WRITTEN
+
+#: Ours -> Harbor's.
+_USAGE = {
+    "input_tokens": "n_input_tokens",
+    "cached_tokens": "n_cache_tokens",
+    "output_tokens": "n_output_tokens",
+    "cost_usd": "cost_usd",
+}
+#: What Harbor calls an error that is no step's.
+_UNNAMED = "RuntimeError"
+
+Line = Mapping[str, Any]
+
+
+def write_harbor_results(run: Run, lines: Iterable[Line], expected: Iterable[Planned], above: Path) -> Path | None:
+    """Write the trials among ``lines`` below ``above``; returns the job's directory, None without any. Raises OSError.
+
+    A line of a task that could not be used has no trial, as it has none in Harbor; it counts as expected.
+    """
+    count = sum(planned.ref.family == FAMILY for planned in expected)
+    job = above / run.run_id
+    planned = {
+        (plan.dataset.name, item.ref.line, item.model, item.repeat): item
+        for plan in run.plans.values()
+        for item in plan.items
+        if item.ref.family == FAMILY
+    }
+    trials: list[TrialRecord] = []
+    for line in lines:
+        found = planned.get((line["dataset"], line["line"], line["model"], line["repeat"]))
+        if found is not None and line["family"] == FAMILY:
+            trials.append(record(line, found))
+            _copy(run.directory / line["logs"], write_trial(job, trials[-1]))
+    if not count:
+        return None
+    begin = min((trial.span.started_at for trial in trials), default="")
+    end = max((trial.span.finished_at for trial in trials), default="")
+    write_job(job, str(uuid.uuid5(uuid.NAMESPACE_URL, run.run_id)), Span(begin, end), count, trials)
+    return job
+
+
+def record(line: Line, planned: Planned) -> TrialRecord:
+    """One line as Harbor has it."""
+    steps = tuple(_step(step) for step in line["steps"] or ())
+    agent = line["agent"] or {}
+    is_single = len(steps) == 1 and not steps[0].name
+    raised = steps[0].raised if is_single else None
+    if raised is None and line["status"] == "error" and not any(step.raised for step in steps):
+        raised = Raised(_UNNAMED, line["detail"] or line["reason"])
+    name, mode = _of_task(planned)
+    return TrialRecord(
+        task=name,
+        trial=trial_name(Path(planned.ref.data).name, _token(line)),
+        id=str(uuid.uuid5(uuid.NAMESPACE_URL, f"{line['run_id']} {_token(line)}")),
+        task_path=planned.ref.data,
+        checksum=planned.ref.digest.removeprefix("sha256:"),
+        source=line["dataset"],
+        agent=agent.get("name") or "",
+        model=agent.get("model") or "",
+        rewards=line["rewards"],
+        raised=raised,
+        verifier_mode=mode,
+        usage=_usage(line),
+        span=_span(line),
+        spans={**(steps[0].spans if is_single else {}), "environment_setup": _setup(line)},
+        steps=() if is_single else steps,
+    )
+
+
+def _step(step: Line) -> StepRecord:
+    exception = step["exception"]
+    return StepRecord(
+        name=step["name"],
+        rewards=step["rewards"],
+        raised=Raised(exception["type"], exception["message"]) if exception else None,
+        spans={name: Span(span["started_at"], span["finished_at"]) for name, span in step["spans"].items()},
+    )
+
+
+def _of_task(planned: Planned) -> tuple[str, str]:
+    """Its name, and where its verifier runs."""
+    try:
+        task = load_task(Path(planned.ref.data))
+    except RowInvalid:  # it is another one by now
+        return planned.instance_id, ""
+    return task.name, task.steps[0].settings.verifier_mode
+
+
+def _token(line: Line) -> str:
+    """Letters and digits that no other trial of the run has, the same when it is resumed."""
+    key = f"{line['dataset']}\n{line['line']}\n{line['model']}\n{line['repeat']}"
+    return base64.b32encode(hashlib.blake2b(key.encode(), digest_size=8).digest()).decode()[:7]
+
+
+def _usage(line: Line) -> dict[str, float]:
+    """Nothing for an agent that asked no model."""
+    usage = line["usage"] or {}
+    if not any(usage.values()):
+        return {}
+    return {theirs: usage[ours] for ours, theirs in _USAGE.items() if usage.get(ours) is not None}
+
+
+def _span(line: Line) -> Span:
+    return Span(line["started_at"], _later(line["started_at"], line["seconds"]))
+
+
+def _setup(line: Line) -> Span:
+    seconds = sum(line["phases_ms"].get(name, 0.0) for name in ("queue", "acquire")) / 1000
+    return Span(line["started_at"], _later(line["started_at"], seconds))
+
+
+def _later(started_at: str, seconds: float) -> str:
+    begin = datetime.fromisoformat(started_at).astimezone(UTC)
+    return (begin + timedelta(seconds=seconds)).isoformat(timespec="milliseconds")
+
+
+def _copy(logs: Path, place: Path) -> None:
+    for name in _written(logs):
+        shutil.copytree(logs / name, place / name, dirs_exist_ok=True)
+
+
+def _written(logs: Path) -> Iterator[str]:
+    yield from (name for name in WRITTEN if (logs / name).is_dir())

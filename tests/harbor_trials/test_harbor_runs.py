@@ -1,0 +1,136 @@
+"""Runs of Harbor tasks and what is done with them afterwards: Harbor's layout, judging again, preparing, removing."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from daemons import Daemon
+
+from pytest_swe.harbor.job_results import read_job
+from pytest_swe.harbor.results import read_trial
+from pytest_swe.sandbox.docker import DockerProvider
+
+from .test_harbor_dataset import TASKS, demo_image, lines, run
+
+__all__ = ["demo_image"]
+
+BROKEN = "#!/bin/bash\nexit 3\n"
+
+
+@pytest.fixture
+def tasks(tmp_path: Path, demo_image: None) -> Path:
+    """Copies that a test may change: one step and several, a verifier of its own, one that gives no reward."""
+    root = tmp_path / "tasks"
+    for name in ("fix-sum", "plan-then-build", "word-count"):
+        shutil.copytree(TASKS / name, root / name)
+    shutil.copytree(TASKS / "fix-sum", root / "no-reward")
+    (root / "no-reward" / "tests" / "test.sh").write_text(BROKEN)
+    return root
+
+
+def command(place: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    argv = [sys.executable, "-m", "pytest_swe", *map(str, arguments)]
+    return subprocess.run(argv, cwd=place, capture_output=True, text=True, timeout=600)
+
+
+@pytest.mark.docker
+def test_results_in_harbors_layout(tasks: Path, tmp_path: Path) -> None:
+    done = run(tmp_path, "r", tasks, "--swe-agent", "oracle", "--swe-harbor-results", "jobs", "-n2")
+    assert "in Harbor's layout: jobs/r" in done.stdout
+    job = tmp_path / "jobs" / "r"
+    counts = read_job(job)
+    assert (counts.total, counts.completed, counts.errored) == (4, 4, 1)
+    trials = {path.name.rpartition("__")[0]: read_trial(path) for path in job.iterdir() if path.is_dir()}
+    assert trials.keys() == {"fix-sum", "plan-then-build", "word-count", "no-reward"}
+    single, several, broken = trials["fix-sum"], trials["plan-then-build"], trials["no-reward"]
+    assert (single.task, single.agent, single.rewards) == ("pytest-swe/fix-sum", "oracle", {"reward": 1.0})
+    assert (single.verifier_mode, trials["word-count"].verifier_mode) == ("shared", "separate")
+    assert single.spans.keys() == {"environment_setup", "agent_execution", "verifier"}
+    assert [(step.name, step.rewards) for step in several.steps] == [
+        ("plan", {"reward": 1.0}),
+        ("build", {"reward": 1.0}),
+    ]
+    assert broken.raised is not None
+    assert (broken.raised.name, broken.rewards) == ("RewardFileNotFoundError", None)
+    place = next(job.glob("plan-then-build__*"))
+    assert (place / "steps" / "build" / "verifier" / "reward.txt").read_text() == "1\n"
+    manifest = json.loads((next(job.glob("word-count__*")) / "artifacts" / "manifest.json").read_text())
+    assert [entry["source"] for entry in manifest] == ["/logs/artifacts", "/app/counts.json"]
+
+
+@pytest.mark.docker
+def test_a_mended_verifier_judges_again_without_an_agent(tasks: Path, tmp_path: Path) -> None:
+    chosen = [tasks / "word-count", tasks / "fix-sum"]
+    run(tmp_path, "r", *chosen, "--swe-agent", "oracle", "--swe-agent", "nop", "-n2")
+    check = tasks / "word-count" / "tests" / "check.py"
+    check.write_text(check.read_text().replace('"is": 2', '"is": 3'))
+    done = command(tmp_path, "regrade", "swe-results/r")
+    assert done.returncode == 1, done.stderr
+    assert "word-count by gold: resolved -> unresolved reward_below" in done.stdout
+    assert "word-count by nop" not in done.stdout
+    # The container of this one is gone, and its verdict with it.
+    assert "fix-sum by gold: resolved -> error unsupported" in done.stdout
+
+
+@pytest.mark.docker
+def test_prepare_builds_all_once(tasks: Path, tmp_path: Path) -> None:
+    mark = uuid.uuid4().hex
+    for dockerfile in tasks.glob("*/*/Dockerfile"):
+        dockerfile.write_text(dockerfile.read_text() + f"LABEL mark={mark}\n")
+    (tasks / "no-reward" / "environment" / "Dockerfile").write_text("FROM pytest-swe/harbor-demo:1\nRUN false\n")
+    first, second = (command(tmp_path, "prepare", "tasks") for _ in range(2))
+    assert (first.returncode, second.returncode) == (1, 1)
+    assert "4 tasks, 5 environments to make ready" in first.stdout
+    assert "4 images are there" in first.stdout
+    assert "missing for no-reward" in first.stdout
+    names = sorted({word for word in first.stdout.split() if word.startswith("pytest-swe/task:")})
+    assert names == sorted({word for word in second.stdout.split() if word.startswith("pytest-swe/task:")})
+    asked = ["docker", "images", "--filter", f"label=mark={mark}", "--format", "{{.Repository}}:{{.Tag}}"]
+    there = subprocess.run(asked, check=True, capture_output=True, text=True).stdout.split()
+    try:
+        assert sorted(there) == names
+    finally:
+        subprocess.run(["docker", "rmi", *there], check=True, capture_output=True)
+
+
+@pytest.mark.docker
+def test_keys_that_nobody_reads_are_told_once(tasks: Path, tmp_path: Path) -> None:
+    config = tasks / "fix-sum" / "task.toml"
+    config.write_text(config.read_text() + "\n[agnet]\ntimeout_sec = 3\n")
+    done = run(tmp_path, "r", tasks / "fix-sum", "--swe-agent", "oracle", "--swe-agent", "nop")
+    assert done.stdout.count("agnet is not read: did you mean agent?") == 1
+    assert "fix-sum: task.toml: agnet" in done.stdout
+    assert len(lines(tmp_path, "r")) == 2
+
+
+@pytest.fixture(scope="module")
+def own_engine() -> Iterator[DockerProvider]:
+    daemon = Daemon()
+    try:
+        daemon.start()
+        daemon.load()
+        made = DockerProvider(hosts=[daemon.address], pull=False)
+        yield made
+        made.close()
+    finally:
+        daemon.close()
+
+
+@pytest.mark.dockerd
+def test_built_images_are_removed_on_request_and_no_others(own_engine: DockerProvider, tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "Dockerfile").write_text(f"FROM pytest-swe/tiny:1\nLABEL of={name}\n")
+    first, second = (own_engine.build_image(tmp_path / name) for name in ("a", "b"))
+    assert first != second
+    assert own_engine.build_image(tmp_path / "a") == first
+    assert own_engine.remove_built_images() == 2
+    assert own_engine.held_digests(first) == frozenset()
+    assert own_engine.held_digests("pytest-swe/tiny:1")

@@ -56,7 +56,7 @@ from pytest_swe.model import JSON, ExecResult
 from pytest_swe.sandbox.base import Sandbox
 
 #: More of a conversation is not read.
-LARGEST_TRAJECTORY = 64 * 1024 * 1024
+LARGEST_TRAJECTORY = 32 * 1024 * 1024
 
 
 class _Part(BaseModel):

@@ -55,7 +55,8 @@ images: install
 	@if docker info >/dev/null 2>&1; then \
 	  bash .ci/test-image.sh "$$PYTEST_SWE_TEST_IMAGE" && \
 	  $(BIN)/python datasets/quickstart/build.py --base "$$PYTEST_SWE_TEST_IMAGE" && \
-	  $(BIN)/python datasets/families/build.py; \
+	  $(BIN)/python datasets/families/build.py && \
+	  $(BIN)/python datasets/harbor/build.py --base "$$PYTEST_SWE_TEST_IMAGE"; \
 	fi
 
 # Overhead per instance, then what a sandbox costs on each provider that answers here.

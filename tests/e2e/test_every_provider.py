@@ -45,7 +45,7 @@ def finished(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, Finis
 
 def own_options(name: str, place: Path) -> list[str]:
     if name == "apptainer":
-        return [f"state={place / 'state'}"]
+        return [f"state={place / 'state'}", "build=directory"]  # packing ten images takes minutes
     if name == "kubernetes":
         config = os.environ["PYTEST_SWE_KUBECONFIG"]
         return [f"kubeconfig={config}", "image_pull_policy=Never", "pids_limit=enforced"]

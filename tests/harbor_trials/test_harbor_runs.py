@@ -81,7 +81,7 @@ def test_a_mended_verifier_judges_again_without_an_agent(tasks: Path, tmp_path: 
 
 @pytest.mark.docker
 def test_a_task_that_changed_is_run_again(tasks: Path, tmp_path: Path) -> None:
-    chosen = [tasks / "fix-sum", tasks / "word-count", "--swe-agent", "oracle", "--swe-run-id", "r"]
+    chosen: list[str | Path] = [tasks / "fix-sum", tasks / "word-count", "--swe-agent", "oracle"]
     run(tmp_path, "r", *chosen)
     (tasks / "fix-sum" / "tests" / "test.sh").write_text("#!/bin/bash\necho 0 > /logs/verifier/reward.txt\n")
     again = run(tmp_path, "r", *chosen, "--swe-resume")

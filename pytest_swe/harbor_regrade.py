@@ -39,7 +39,7 @@ def regrade_trials(directory: Path, dataset: str | None = None) -> Iterator[Regr
         run: Mapping[str, Any] = json.loads((directory / "run.json").read_bytes())
         sources = [dataset] if dataset else [str(entry["path"]) for entry in run["datasets"]]
         name, options = str(run["provider"]), run["options"]
-        given = {each: os.environ[each] for each in options["envs"] if each in os.environ}
+        given = {each: value for each in options["envs"] if (value := os.environ.get(each)) is not None}
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise UsageError(f"{directory}: no readable run.json ({error})", hint="name a run's directory") from None
     datasets = [open_dataset(source) for source in sources]

@@ -9,6 +9,7 @@ import tarfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from pytest_swe.agent.endpoint.item import ModelOfItem
 from pytest_swe.errors import Unsupported, UsageError
 from pytest_swe.harbor.artifacts import MANIFEST, PLACE
 from pytest_swe.harbor.steps import below_gate
@@ -33,8 +34,18 @@ class Regrading(Trial):
             raise Unsupported(f"{shared[0]} is verified in the agent's container, and that is gone")
 
     def _tried(self, setting: TrialSetting, place: Path | None, done: list[StepDone]) -> None:
-        self._stands()
-        self._wait_for_go()
+        model = ModelOfItem(setting.route, None, user=setting.user_route, questions=setting.user_questions)
+        self._model = model
+        try:
+            self._stands()
+            self._wait_for_go()
+            self._all(done)
+        finally:
+            model.close()
+        if not done:
+            raise UsageError(f"{self.kept}: no artifacts of a trial are kept there")
+
+    def _all(self, done: list[StepDone]) -> None:
         for step, limits in zip(self.task.steps, self._limits.steps, strict=True):
             files = self.kept / "steps" / step.name if step.name else self.kept
             if not (files / PLACE / MANIFEST).is_file():
@@ -42,8 +53,6 @@ class Regrading(Trial):
             done.append(self._again(step, files, limits.verifier))
             if done[-1].ends:
                 break
-        if not done:
-            raise UsageError(f"{self.kept}: no artifacts of a trial are kept there")
 
     def _again(self, step: TaskStep, files: Path, timeout: float) -> StepDone:
         env = resolved(step.settings.verifier_env, self._setting.given)

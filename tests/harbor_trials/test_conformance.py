@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,13 +12,14 @@ from typing import Any
 
 import pytest
 
-from conftest import DATA
 from pytest_swe.errors import SweError
 from pytest_swe.harbor.limits import LimitOptions
 from pytest_swe.sandbox.docker import DockerProvider
 
 from .rooms import BASE, Tried, tried, variables_of_base, write
 
+#: As the fixture ``shared_data`` has it, which is not there yet when tests are collected.
+DATA = Path(os.environ.get("PYTEST_SWE_DATA") or Path(__file__).parents[3] / "shared" / "data")
 CASES: Mapping[str, Any] = (
     json.loads((DATA / "harbor-conformance" / "conformance.json").read_text())["cases"] if DATA.is_dir() else {}
 )

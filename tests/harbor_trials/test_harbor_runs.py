@@ -80,6 +80,17 @@ def test_a_mended_verifier_judges_again_without_an_agent(tasks: Path, tmp_path: 
 
 
 @pytest.mark.docker
+def test_a_task_that_changed_is_run_again(tasks: Path, tmp_path: Path) -> None:
+    chosen: list[str | Path] = [tasks / "fix-sum", tasks / "word-count", "--swe-agent", "oracle"]
+    run(tmp_path, "r", *chosen)
+    (tasks / "fix-sum" / "tests" / "test.sh").write_text("#!/bin/bash\necho 0 > /logs/verifier/reward.txt\n")
+    again = run(tmp_path, "r", *chosen, "--swe-resume")
+    assert "resumed: 1 of these lines" in again.stdout
+    statuses = {line["instance_id"]: line["status"] for line in lines(tmp_path, "r")}
+    assert statuses == {"fix-sum": "unresolved", "word-count": "resolved"}
+
+
+@pytest.mark.docker
 def test_prepare_builds_all_once(tasks: Path, tmp_path: Path) -> None:
     mark = uuid.uuid4().hex
     for dockerfile in tasks.glob("*/*/Dockerfile"):

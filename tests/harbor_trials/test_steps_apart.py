@@ -75,12 +75,15 @@ def test_a_step_that_an_earlier_agent_spoilt_is_no_error(trial: Try) -> None:
 
 
 def test_processes_of_an_agent_are_gone_before_the_next_step(trial: Try) -> None:
-    script = 'ps -e -o args= > "$SWE_LOGS/ps" 2>/dev/null || cat /proc/[0-9]*/cmdline > "$SWE_LOGS/ps"; '
-    script += "(setsid sleep 4321 > /dev/null 2>&1 &)"
-    look = (
-        "#!/bin/bash\ngrep -lsa 4321 /proc/[0-9]*/cmdline > /logs/verifier/left\necho 1 > /logs/verifier/reward.txt\n"
-    )
+    # Neither look finds itself: there the number is written otherwise.
+    script = 'grep -lsa "432[1]" /proc/[0-9]*/cmdline > "$SWE_LOGS/left"\n'
+    script += "(setsid sleep $((4320 + 1)) > /dev/null 2>&1 &)\n"
+    script += "n=0; while [ $n -lt 100 ] && "
+    script += '! grep -lsa "432[1]" /proc/[0-9]*/cmdline > "$SWE_LOGS/started"; do sleep 0.1; n=$((n + 1)); done\n'
+    look = '#!/bin/bash\ngrep -lsa "432[1]" /proc/[0-9]*/cmdline > /logs/verifier/left\n'
+    look += "echo 1 > /logs/verifier/reward.txt\n"
     done = trial({**TASK, "task.toml": STEPS, "tests/test.sh": look}, CommandAgent(script))
     assert done.reward.status == "resolved", str(done)
+    assert done.text("steps/a/agent/started") != ""
     assert done.text("steps/a/verifier/left") == ""
     assert done.text("steps/b/agent/left") == ""

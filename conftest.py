@@ -126,6 +126,12 @@ def why_no_mounts() -> str:
     return "" if os.geteuid() == 0 and shutil.which("mount") else "file systems of the tests' own need root"
 
 
+def why_no_kits() -> str:
+    kits = os.environ.get("PYTEST_SWE_TEST_KITS", "")
+    made = "`pytest-swe agent-kit mini-swe-agent DIR`, and PYTEST_SWE_TEST_KITS=DIR"
+    return "" if kits and Path(kits, "mini-swe-agent").is_dir() else f"no kit of an agent here ({made})"
+
+
 def why_no_faketime() -> str:
     found = [*Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1")]
     return "" if found else "no libfaketime here (apt-get install faketime)"
@@ -148,10 +154,11 @@ WHY_NOT: Mapping[str, Callable[[], str]] = {
     "cgroups": why_no_cgroups,
     "mounts": why_no_mounts,
     "faketime": why_no_faketime,
+    "kits": why_no_kits,
 }
 
 #: What `.ci/all.sh` starts: deselected in CI, too, where it was not started; the header of the run says so.
-APART = frozenset({"apptainer", "compose", "kubernetes", "opensandbox", "podman"})
+APART = frozenset({"apptainer", "compose", "kits", "kubernetes", "opensandbox", "podman"})
 
 
 def must_run_all(config: pytest.Config) -> bool:

@@ -1,6 +1,6 @@
 #!/bin/bash
 # all.sh COMMAND...: runs COMMAND with every backend of the providers started: Podman, Apptainer, OpenSandbox, Compose,
-# and Kubernetes where its programs are. As root, on Debian, with a Docker engine that answers.
+# and Kubernetes where its programs are; and with the kit of an agent. As root, on Debian, with a Docker engine that answers.
 #
 # PYTEST_SWE_KUBE_BIN names the directory of the programs of Kubernetes; ../shared/infra/kube beside the repository is
 # taken where it is there.
@@ -28,6 +28,7 @@ main() {
     PYTEST_SWE_OPENSANDBOX=$(cat "$work/opensandbox/address")
     export PYTEST_SWE_OPENSANDBOX
   fi
+  if backend kits bash "$here/kits.sh" "$work/kits"; then export PYTEST_SWE_TEST_KITS=$work/kits; fi
   kubernetes
   "$@" || status=$?
   for note in "${notes[@]}"; do echo "NOT RUN: $note"; done

@@ -16,7 +16,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from pytest_swe.agent.described import Description, described, described_names
+from pytest_swe.agent.described import Description, KitPart, described, described_names
 from pytest_swe.agent.kit import LABEL
 from pytest_swe.errors import UsageError
 
@@ -58,10 +58,17 @@ def make_kit(name: str, description: Description, directory: Path, *, python: st
     part = description.kit
     if part is None:
         raise UsageError(f"agent {name} has no kit: it needs nothing, or brings its own network")
-    place = directory / name
-    if place.exists():
-        raise UsageError(f"{place} is there already", hint="remove it, or name another directory")
-    place.mkdir(parents=True)
+    if (directory / name).exists():
+        raise UsageError(f"{directory / name} is there already", hint="remove it, or name another directory")
+    directory.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=directory, prefix=f".{name}-") as making:
+        place = Path(making, name)
+        place.mkdir()
+        _gather(name, part, place, python)
+        return place.rename(directory / name)
+
+
+def _gather(name: str, part: KitPart, place: Path, python: str) -> None:
     label = {"agent": name, "pip": part.pip, "npm": part.npm}
     if part.pip:
         label |= {"python": _python_packages(part.pip, place, python)}
@@ -71,13 +78,12 @@ def make_kit(name: str, description: Description, directory: Path, *, python: st
         for found in place.glob(pattern):
             shutil.rmtree(found) if found.is_dir() else found.unlink()
     (place / LABEL).write_text(json.dumps(label, indent=1) + "\n")
-    return place
 
 
 def _python_packages(packages: Sequence[str], place: Path, python: str) -> str:
     version = _run([python, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]).strip()
     site = place / "site"
-    options = ("--quiet", "--disable-pip-version-check", "--only-binary=:all:", "--no-compile")
+    options = ("--quiet", "--disable-pip-version-check", "--prefer-binary", "--no-compile")
     _run([python, "-m", "pip", "install", *options, "--target", str(site), *packages])
     # Unchecked: what is uploaded has other times.
     _run([python, "-m", "compileall", "-q", "--invalidation-mode", "unchecked-hash", str(site)], ok=(0, 1))

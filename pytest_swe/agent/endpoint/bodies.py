@@ -107,15 +107,16 @@ def _hosted(document: Mapping[str, JSON], protocol: ModelProtocol) -> str:
     return next((f"the tool {kind[:60]}" for kind in _kinds(document) if not _is_clients(kind, protocol)), "")
 
 
-def _kinds(holder: Mapping[str, JSON]) -> Iterator[str]:
-    """The kinds of the tools in a request, or in a ``namespace`` of it, which is a name around tools and no tool."""
+def _kinds(document: Mapping[str, JSON]) -> Iterator[str]:
+    """The kinds of the tools in a request. A ``namespace`` is a name around tools, and none itself but in another."""
+    for tool in _tools(document):
+        inner = _tools(tool) if tool.get("type") == "namespace" else ()
+        yield from (str(each["type"]) for each in inner or (tool,) if each.get("type") is not None)
+
+
+def _tools(holder: Mapping[str, JSON]) -> list[dict[str, JSON]]:
     tools = holder.get("tools")
-    for tool in tools if isinstance(tools, list) else ():
-        kind = tool.get("type") if isinstance(tool, dict) else None
-        if isinstance(tool, dict) and kind == "namespace":
-            yield from _kinds(tool)
-        elif kind is not None:
-            yield str(kind)
+    return [tool for tool in tools if isinstance(tool, dict)] if isinstance(tools, list) else []
 
 
 def _is_clients(kind: str, protocol: ModelProtocol) -> bool:

@@ -18,7 +18,7 @@ main() {
   mkdir -p "$dir/reached"
   "$python" -m pip download -q --no-deps -d "$dir/reached" "$agent" || give_up "PyPI does not have $agent, or is not there"
   rm -r "$dir/reached"
-  "${VENV:-.venv}/bin/pytest-swe" agent-kit "$agent" "$dir" --python "$python"
+  "${VENV:-.venv}/bin/pytest-swe" agent-kit "$agent" "$dir" --python "$python" || give_up "the kit could not be made"
 }
 
 has_pip() { "$1" -c "import pip, sys; sys.exit('%d.%d' % sys.version_info[:2] != '$2')" 2>/dev/null; }

@@ -97,6 +97,19 @@ def _unknown(name: str, count: int, refs: Sequence[RowRef]) -> str:
     return f"--swe-instance {name}{more}: no such row among {len(refs)}{guess}"
 
 
+def refuse_shared_columns(sources: Sequence[Source]) -> None:
+    """Raises UsageError where predictions are called as a control or an agent beside them: the two would be one model."""
+    own = {model for source in sources if source.predictions is None for model in source.models if model}
+    for source in sources:
+        shared = own & set(source.models) if source.predictions is not None else set()
+        if shared:
+            name = min(shared)
+            raise UsageError(
+                f"{source.name}: a model is called {name!r}, as what is evaluated beside it",
+                hint="run them apart, or rename the model in the predictions",
+            )
+
+
 def plan(refs: Sequence[RowRef], sources: Sequence[Source], times: int = 1) -> tuple[Planned, ...]:
     """Every item, in row order, ``times`` each. Names: ``id``, ``id@model`` of several models, ``#k`` for repeats."""
     models = [(source, source.models) for source in sources]  # once: it looks at every prediction

@@ -28,7 +28,7 @@ from pytest_swe.fingerprint import fingerprint
 from pytest_swe.harness.base import Harness
 from pytest_swe.known import Cache, answers_in, of_other_images
 from pytest_swe.model import Row
-from pytest_swe.planning import CONTROLS, Planned, Selection, Source, plan, select
+from pytest_swe.planning import CONTROLS, Planned, Selection, Source, plan, refuse_shared_columns, select
 from pytest_swe.policy import Policy
 from pytest_swe.quarantine import Quarantine, read_quarantine
 from pytest_swe.report.names import distinct_names
@@ -205,6 +205,7 @@ class Run:
             names = dict.fromkeys(self.settings.preds or (() if self.settings.agents else ("",)))
             found = [*(self._source(name, base) for name in names), *agent_sources(self.settings)]
             self._sources = tuple(dict.fromkeys(found))
+            refuse_shared_columns(self._sources)
         return self._sources
 
     def _source(self, name: str, base: Path) -> Source:

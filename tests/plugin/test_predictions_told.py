@@ -31,3 +31,17 @@ def test_what_is_wrong_is_told_and_the_rest_runs(project: Project, shape: tuple[
         ]
     )
     assert "preds.jsonl:4" in next(r for r in project.rewards if r["instance_id"] == "b-1")["detail"]
+
+
+def test_a_model_called_as_a_control_beside_it_is_refused(project: Project) -> None:
+    """Merged, the two would be repeats of one model, with a rate that is neither's."""
+    data = project.rows({"a-1": "resolved"})
+    preds = project.lines(
+        [json.dumps({"instance_id": "a-1", "model_name_or_path": "gold", "model_patch": "p\n"})], "preds.jsonl"
+    )
+    refused = project.run(data, "--swe-preds", f"gold,{preds}", "-n0")
+    assert refused.ret == pytest.ExitCode.USAGE_ERROR
+    refused.stderr.fnmatch_lines(
+        ["*preds.jsonl: a model is called 'gold', as what is evaluated beside it (run them apart*"]
+    )
+    assert project.run(data, "--swe-preds", preds, "-n0").ret == 0

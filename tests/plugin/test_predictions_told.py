@@ -41,7 +41,5 @@ def test_a_model_called_as_a_control_beside_it_is_refused(project: Project) -> N
     )
     refused = project.run(data, "--swe-preds", f"gold,{preds}", "-n0")
     assert refused.ret == pytest.ExitCode.USAGE_ERROR
-    refused.stderr.fnmatch_lines(
-        ["*preds.jsonl: a model is called 'gold', as what is evaluated beside it (run them apart*"]
-    )
+    refused.stderr.fnmatch_lines(["*preds.jsonl: a model is called 'gold', as what is evaluated beside it*"])
     assert project.run(data, "--swe-preds", preds, "-n0").ret == 0

@@ -98,7 +98,7 @@ def _unknown(name: str, count: int, refs: Sequence[RowRef]) -> str:
 
 
 def refuse_shared_columns(sources: Sequence[Source]) -> None:
-    """Raises UsageError where predictions are called as a control or an agent beside them: the two would be one model."""
+    """Raises UsageError where predictions are called as a control or an agent beside them: they would be one model."""
     own = {model for source in sources if source.predictions is None for model in source.models if model}
     for source in sources:
         shared = own & set(source.models) if source.predictions is not None else set()

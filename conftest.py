@@ -158,7 +158,7 @@ WHY_NOT: Mapping[str, Callable[[], str]] = {
 }
 
 #: What `.ci/all.sh` starts: deselected in CI, too, where it was not started; the header of the run says so.
-APART = frozenset({"apptainer", "compose", "kits", "kubernetes", "opensandbox", "podman"})
+APART = frozenset({"apptainer", "compose", "kits", "kubernetes", "opensandbox", "podman", "rootless"})
 
 
 def must_run_all(config: pytest.Config) -> bool:

@@ -1,6 +1,7 @@
 #!/bin/bash
-# all.sh COMMAND...: runs COMMAND with every backend of the providers started: Podman, Apptainer, OpenSandbox, Compose,
-# and Kubernetes where its programs are; and with the kit of an agent. As root, on Debian, with a Docker engine that answers.
+# all.sh COMMAND...: runs COMMAND with every backend of the providers started: Compose, Podman, Apptainer, OpenSandbox,
+# what rootless engines need, the kit of an agent, and Kubernetes where its programs are. As root, on Debian, with a Docker
+# engine that answers. BACKENDS="podman compose" starts those alone.
 #
 # PYTEST_SWE_KUBE_BIN names the directory of the programs of Kubernetes; ../shared/infra/kube beside the repository is
 # taken where it is there.
@@ -17,6 +18,7 @@ unreached=() notes=()
 main() {
   local status=0
   backend apptainer bash "$here/apptainer.sh" || :
+  backend rootless bash "$here/rootless.sh" || :
   if ! docker compose version >/dev/null 2>&1 && backend compose bash "$here/compose.sh" "$work/docker-config"; then
     export DOCKER_CONFIG=$work/docker-config
   fi
@@ -36,10 +38,18 @@ main() {
   return $status
 }
 
-# backend NAME COMMAND...: starts one; what it prints goes to NAME.out. Fails where the network is in trouble.
+# backend NAME COMMAND...: starts one; what it prints goes to NAME.out. Fails where it is not asked for, and where the
+# network is in trouble.
 backend() {
   local name=$1 from=$SECONDS status=0
   shift
+  case " ${BACKENDS:-$name} " in
+    *" $name "*) ;;
+    *)
+      notes+=("$name: not asked for")
+      return 1
+      ;;
+  esac
   "$@" >"$work/$name.out" || status=$?
   case $status in
     0) echo "$name: ready after $((SECONDS - from)) s" ;;

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import importlib.util
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
@@ -24,11 +25,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """``module:attribute`` of an adapter, and the extra that brings what it imports."""
+    """``module:attribute`` of an adapter, and the extra that brings what it imports; ``needs``: a module of it that is
+    imported only in calls.
+    """
 
     module: str
     attribute: str
     extra: str = ""
+    needs: str = ""
 
 
 PROVIDERS: Mapping[str, Entry] = {
@@ -36,7 +40,7 @@ PROVIDERS: Mapping[str, Entry] = {
     "podman": Entry("pytest_swe.sandbox.podman", "PodmanProvider"),
     "local": Entry("pytest_swe.sandbox.local", "LocalProvider"),
     "apptainer": Entry("pytest_swe.sandbox.apptainer", "ApptainerProvider"),
-    "kubernetes": Entry("pytest_swe.sandbox.kubernetes", "KubernetesProvider", "kubernetes"),
+    "kubernetes": Entry("pytest_swe.sandbox.kubernetes", "KubernetesProvider", "kubernetes", "kubernetes"),
     "opensandbox": Entry("pytest_swe.sandbox.opensandbox", "OpenSandboxProvider", "opensandbox"),
 }
 
@@ -90,6 +94,9 @@ def provider(name: str, texts: Iterable[str] = (), /, **options: object) -> Sand
     Raises UsageError for an unknown name, an unknown option, a value that means nothing, or a missing extra.
     """
     make = provider_class(name)
+    entry = PROVIDERS.get(name)
+    if entry is not None and entry.needs and importlib.util.find_spec(entry.needs) is None:
+        raise _without_extra("provider", name, entry, entry.needs)
     return make(**{**checked(name, make, options), **given(name, make, texts)})
 
 
@@ -143,6 +150,8 @@ def _load(kind: str, name: str, table: Mapping[str, Entry], also: Callable[[], t
     except ModuleNotFoundError as missing:
         if not entry.extra or (missing.name or "").startswith("pytest_swe"):
             raise
-        raise UsageError(
-            f"{kind} {name!r} needs {missing.name}", hint=f'pip install "pytest-swe[{entry.extra}]"'
-        ) from missing
+        raise _without_extra(kind, name, entry, str(missing.name)) from missing
+
+
+def _without_extra(kind: str, name: str, entry: Entry, module: str) -> UsageError:
+    return UsageError(f"{kind} {name!r} needs {module}", hint=f'pip install "pytest-swe[{entry.extra}]"')

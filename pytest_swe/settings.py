@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -134,7 +135,7 @@ def _number(option: Option, text: str) -> int | float:
 def _split_preds(values: Iterable[str]) -> Iterable[str]:
     """Comma separated, but a path that exists is taken whole, commas and all."""
     for value in values:
-        if Path(value).exists():
+        if os.path.exists(value):
             yield value
         else:
             yield from (part for part in (piece.strip() for piece in value.split(",")) if part)

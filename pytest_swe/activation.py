@@ -45,12 +45,14 @@ def find_datasets(
             path = dataset_path(name, split=split)
             files.append(_file_of(path))
             extra.append(str(path))
+        for argument in positional:
+            path = Path(argument.split("::")[0])
+            if looks_like_dataset(path):
+                files.append(_file_of(path))
     except SweError as error:
         raise usage(error) from None
-    for argument in positional:
-        path = Path(argument.split("::")[0])
-        if looks_like_dataset(path):
-            files.append(_file_of(path))
+    except OSError as error:
+        raise pytest.UsageError(f"{error.filename}: {error.strerror}") from None
     return tuple(dict.fromkeys(files)), extra
 
 
@@ -149,7 +151,12 @@ def activate(config: pytest.Config, datasets: Sequence[Path]) -> None:
 
 def _run_to_resume(settings: Settings) -> str | None:
     """The latest run, unless a reward file is named; None when there is nothing to resume, or that is not asked."""
-    return latest_run(settings.results) if settings.resume and settings.rewards is None else None
+    if not settings.resume or settings.rewards is not None:
+        return None
+    try:
+        return latest_run(settings.results)
+    except OSError as error:
+        raise pytest.UsageError(f"--swe-results {settings.results}: {error.strerror}") from None
 
 
 def _admission(settings: Settings) -> Admission | None:

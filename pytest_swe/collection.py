@@ -32,7 +32,7 @@ class DatasetFile(pytest.Module):
     def collect(self) -> Iterable[pytest.Item | pytest.Collector]:
         run = self.config.stash[RUN]
         try:
-            plan = run.plan_of(self.path.resolve())  # a link is what it leads to, on every side
+            plan = run.plan_of(real(self.path))  # a link is what it leads to, on every side
         except SweError as error:
             raise self.CollectError(str(error)) from None
         for planned in plan.items:
@@ -65,12 +65,17 @@ def is_task_repository(path: Path) -> bool:
 
 def file_of(path: Path) -> Path:
     """What stands for a data set in node ids: ``sweb.yaml`` or ``task.yaml``, or (Harbor's tasks) the directory."""
-    if path.is_dir():
+    if os.path.isdir(path):
         if is_task_repository(path):
             path = path / REPO_FILE
-        elif (path / TASK_FILE).is_file():
+        elif os.path.isfile(path / TASK_FILE):
             path = path / TASK_FILE
-    return path.resolve()
+    return real(path)
+
+
+def real(path: Path) -> Path:
+    """What a path leads to; a link that leads to itself is itself. `Path.resolve` raises for that, this never does."""
+    return Path(os.path.realpath(path))
 
 
 def host_code_in(root: Path) -> Path | None:
@@ -101,6 +106,6 @@ class CollectionPlugin:
         return None
 
     def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
-        if file_path.resolve() in self._files:
+        if real(file_path) in self._files:
             return dataset_file(parent, file_path)
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -195,4 +196,4 @@ def ini_paths(config: pytest.Config, key: str) -> list[str]:
     """The paths of a list in the ini file, relative to it, where such a file exists; other names as they are."""
     base = config.inipath.parent if config.inipath else Path(config.invocation_params.dir)
     values = cast("list[str]", config.getini(key) or [])
-    return [str(base / value) if (base / value).exists() else value for value in values]
+    return [str(base / value) if os.path.exists(base / value) else value for value in values]

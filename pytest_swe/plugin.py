@@ -85,7 +85,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
         and collection_path / "sweb.yaml" not in config.stash.get(DATASETS, ())
     ):
         return True
-    if (collection_path / "task.toml").is_file() and collection_path not in config.stash.get(DATASETS, ()):
+    if os.path.isfile(collection_path / "task.toml") and collection_path not in config.stash.get(DATASETS, ()):
         from pytest_swe.harbor.tree import looks_like_task
 
         return looks_like_task(collection_path) or None
@@ -93,9 +93,9 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def _may_be_dataset(path: Path) -> bool:
-    if path.name.endswith(SUFFIXES) or (path / "sweb.yaml").is_file() or (path / "task.yaml").is_file():
+    if path.name.endswith(SUFFIXES) or os.path.isfile(path / "sweb.yaml") or os.path.isfile(path / "task.yaml"):
         return True
-    if not path.is_dir() and path.suffix != ".toml":
+    if not os.path.isdir(path) and path.suffix != ".toml":
         return False
     from pytest_swe.harbor.tree import is_meant
 
@@ -108,7 +108,7 @@ def _anchor(argument: str) -> str:
     Of a Harbor task that is the verifier's, and hostile; beside a file pytest looks in no directory below.
     """
     file = Path(argument) / "task.toml"
-    return str(file) if file.is_file() else argument
+    return str(file) if os.path.isfile(file) else argument
 
 
 __all__: Sequence[str] = ()

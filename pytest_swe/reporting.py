@@ -61,12 +61,14 @@ class ReportingPlugin:
                 registry.harness(settings.harness)
             if not (option.collectonly or settings.check):
                 self.run.provider()
-            if settings.baseline is not None and not settings.baseline.is_file():
-                raise UsageError(f"--swe-baseline {settings.baseline}: no such reward file")
+            if settings.baseline is not None:
+                _refuse_unreadable("--swe-baseline", settings.baseline)
             if settings.no_regressions and settings.baseline is None:
                 raise UsageError("--swe-no-regressions needs --swe-baseline")
         except SweError as error:
             raise pytest.UsageError(str(error)) from None
+        except OSError as error:
+            raise pytest.UsageError(f"{error.filename}: {error.strerror}") from None
 
     def pytest_report_header(self, config: pytest.Config) -> list[str]:
         return header(self.run, ask_engine=not (config.option.collectonly or self.run.settings.check or _dry(config)))
@@ -282,6 +284,16 @@ def _told(summary: ModelSummary) -> Iterable[str]:
         yield f"  flaky: {len(summary.flaky)} of the repeated ({', '.join(summary.flaky[:5])})"
     if summary.reasons:
         yield "  reasons: " + ", ".join(f"{reason} {count}" for reason, count in summary.reasons.items())
+
+
+def _refuse_unreadable(option: str, path: Path) -> None:
+    try:
+        with path.open("rb"):
+            pass
+    except FileNotFoundError:
+        raise UsageError(f"{option} {path}: no such reward file") from None
+    except OSError as error:
+        raise UsageError(f"{option} {path}: {error.strerror}") from None
 
 
 def _names(missing: list[Planned], shown: int = 5) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -134,7 +135,7 @@ def _number(option: Option, text: str) -> int | float:
 def _split_preds(values: Iterable[str]) -> Iterable[str]:
     """Comma separated, but a path that exists is taken whole, commas and all."""
     for value in values:
-        if Path(value).exists():
+        if os.path.exists(value):
             yield value
         else:
             yield from (part for part in (piece.strip() for piece in value.split(",")) if part)
@@ -165,7 +166,10 @@ def _memory(text: str, option: str = "--swe-memory") -> int:
     if match is None:
         raise pytest.UsageError(f"{option} {text}: expected a size such as 8g or 512m")
     scale = {"k": 1 / 1024, "": 1 / 1024**2, "m": 1, "g": 1024, "t": 1024**2}[match[2]]
-    megabytes = int(float(match[1]) * scale)
+    size = float(match[1]) * scale
+    if size > _MOST_MB:
+        raise pytest.UsageError(f"{option} {text}: more than 1 PiB; expected a size such as 8g or 512m")
+    megabytes = int(size)
     if megabytes < 1:
         raise pytest.UsageError(f"{option} {text}: less than one MiB; write a unit, such as 8g")
     return megabytes
@@ -173,11 +177,15 @@ def _memory(text: str, option: str = "--swe-memory") -> int:
 
 def _budget(text: str) -> Budget:
     found: dict[str, float] = {}
+    told: set[str] = set()
     for part in text.split(","):
         name, _, value = part.strip().partition("=")
+        if name in told:
+            raise pytest.UsageError(f"--swe-budget {text}: {name} is there twice; give it once")
+        told.add(name)
         if name in ("memory", "disk"):
             found[f"{name}_mb"] = _memory(value, f"--swe-budget {name}=")
-        elif name == "cpus" and re.fullmatch(r"\d+(\.\d+)?", value) and float(value) > 0:
+        elif name == "cpus" and re.fullmatch(r"\d+(\.\d+)?", value) and 0 < float(value) <= 65536:
             found["cpus"] = float(value)
         else:
             raise pytest.UsageError(f"--swe-budget {text}: expected memory=SIZE, cpus=N or disk=SIZE, got {part!r}")
@@ -212,6 +220,19 @@ _PLURALS = {
 _CONVERTERS = {"docker_hosts": _hosts, "budget": _budget, "shard": _shard, "memory": _memory, "run_id": _run_id}
 
 
+_YEAR = 365 * 24 * 3600
+_MOST_MB = 1024**3
+
+#: Options with a number that is finite and more than 0: of what, and the most that is taken.
+_MOST = {
+    "timeout": (" of seconds", _YEAR),
+    "agent_timeout": (" of seconds", _YEAR),
+    "agent_setup_timeout": (" of seconds", _YEAR),
+    "cpus": (" of processors", 65536),
+    "timeout_multiplier": ("", 1000),
+}
+
+
 def _check(given: Mapping[str, object]) -> None:
     for key in ("limit", "sample", "retries", "user_questions"):
         if cast("int", given.get(key, 0)) < 0:
@@ -219,9 +240,14 @@ def _check(given: Mapping[str, object]) -> None:
     for key in ("repeat", "pulls", "attempts"):
         if cast("int", given.get(key, 1)) < 1:
             raise pytest.UsageError(f"--swe-{key} {given[key]}: expected 1 or more")
-    for key in ("timeout", "cpus", "agent_timeout", "agent_setup_timeout", "timeout_multiplier"):
-        if key in given and cast("float", given[key]) <= 0:
-            raise pytest.UsageError(f"--swe-{key.replace('_', '-')} {given[key]}: expected more than 0")
+    for key, (unit, most) in _MOST.items():
+        if key in given and not 0 < cast("float", given[key]) <= most:
+            option = f"--swe-{key.replace('_', '-')}"
+            raise pytest.UsageError(f"{option} {given[key]}: expected a number{unit} more than 0, up to {most}")
+    for text in cast("tuple[str, ...]", given.get("compose_vars", ())):
+        name, equals, _ = text.partition("=")
+        if not equals or not name.strip():
+            raise pytest.UsageError(f"--swe-compose-var {text}: expected NAME=VALUE")
     rate = cast("float", given.get("fail_under", 0.0))
     if not 0 <= rate <= 1:
         raise pytest.UsageError(f"--swe-fail-under {rate}: expected a rate from 0 to 1, such as 0.9")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 from pytest_swe.agent.base import AgentSetupFailed
@@ -20,10 +21,16 @@ LABEL = "swe-kit.json"
 
 def kit_of(name: str, directory: Path) -> Path:
     """The kit of agent ``name``: ``directory`` itself, or the one of that name in it. Raises UsageError."""
-    if (directory / name).is_dir():
-        return directory / name
     make = f"pytest-swe agent-kit {name} {directory}"
-    if not directory.is_dir():
+    try:
+        os.stat(directory / name)
+    except PermissionError as error:
+        raise UsageError(f"--swe-agent-kit {directory}: {error.strerror}") from None
+    except OSError:
+        pass  # not there: looked at below
+    if os.path.isdir(directory / name):
+        return directory / name
+    if not os.path.isdir(directory):
         raise UsageError(f"--swe-agent-kit {directory}: no such directory", hint=make)
     label = directory / LABEL
     if label.is_file():

@@ -35,7 +35,7 @@ def looks_like_dataset(path: Path) -> bool:
         if task_repo_root(path) is not None or is_meant(path):
             return True
         return path.is_file() and _has_rows(path)
-    except (OSError, EOFError, ValueError, zlib.error, RecursionError):
+    except (OSError, EOFError, ValueError, zlib.error, RuntimeError):  # RuntimeError: a link that leads to itself
         return False
 
 

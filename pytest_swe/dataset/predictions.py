@@ -7,6 +7,7 @@ its suffix; both also compressed; a directory of ``<instance_id>.patch`` or ``.d
 from __future__ import annotations
 
 import difflib
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -121,7 +122,10 @@ def read_predictions(path: Path | str, duplicates: Duplicates = "error") -> Pred
 
 
 def _near(path: Path) -> str:
-    beside = [entry.name for entry in path.parent.iterdir()] if path.parent.is_dir() else []
+    try:
+        beside = os.listdir(path.parent)
+    except OSError:
+        return ""
     near = difflib.get_close_matches(path.name, beside, 1)
     return f": did you mean {near[0]!r}?" if near else ""
 

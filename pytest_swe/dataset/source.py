@@ -133,8 +133,14 @@ def dataset_path(name: str, *, split: str | None = None) -> Path:
     What exists on disk comes before a hub name. Raises UsageError for neither, with the nearest name.
     """
     path = Path(os.path.abspath(name))
-    if os.path.lexists(path):
+    try:
+        os.stat(path)
         return path
+    except (FileNotFoundError, NotADirectoryError):
+        if os.path.islink(path):
+            raise UsageError(f"{name}: a link that leads to nothing") from None
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{name}: {getattr(error, 'strerror', None) or error}") from None
     named = hub_name(name, split)
     near = _near(path)
     if named is not None and not near:

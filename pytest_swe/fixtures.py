@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from pytest_swe.errors import SweError
+from pytest_swe.errors import SweError, UsageError
 from pytest_swe.item import SweItem
 from pytest_swe.jobs import job_of
 from pytest_swe.model import Candidate, Instance
@@ -42,6 +42,7 @@ def swe_job(
 ) -> Iterator[Working]:
     """This item's Job, with its first sandbox standing."""
     item = _item(request)
+    _check_provider(swe_provider)
     job = job_of(item, swe_instance, swe_candidate, swe_provider)
     item.run.jobs.add(job)
     if item.run.stopping:  # told so since this item's setup began
@@ -65,6 +66,16 @@ def swe_sandbox(swe_job: Working) -> Sandbox:
     """The sandbox that this item's evaluation will run in."""
     assert swe_job.sandbox is not None
     return swe_job.sandbox
+
+
+def _check_provider(provider: object) -> None:
+    """What users put in the provider's place. Raises UsageError naming the fixture and what is missing."""
+    lacking = [name for name in ("name", "capabilities", "acquire", "sweep", "close") if not hasattr(provider, name)]
+    if lacking:
+        kind = type(provider).__name__
+        raise UsageError(
+            f"the fixture swe_provider gave a {kind}, which has no {', '.join(lacking)}: expected a provider"
+        )
 
 
 def _item(request: pytest.FixtureRequest) -> SweItem:

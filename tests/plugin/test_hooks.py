@@ -104,3 +104,14 @@ def test_a_broken_fixture_of_the_user_is_an_error(project: Project) -> None:
     project.pytester.makeconftest(TOY.read_text() + broken)
     project.run(project.rows({"a-1": "resolved"}), "--swe-preds", "gold", "-n2")
     assert project.statuses == {"a-1": ("error", "internal")}
+
+
+@pytest.mark.parametrize("given", ["None", "object()"])
+def test_a_provider_fixture_that_gives_no_provider_is_named(project: Project, given: str) -> None:
+    fixture = f"\n\n@pytest.fixture(scope='session')\ndef swe_provider():\n    return {given}\n"
+    (project.path / "conftest.py").write_text(TOY.read_text() + fixture)
+    project.run(project.rows({"a-1": "resolved"}), "--swe-preds", "gold", "-n0")
+    [line] = project.rewards
+    assert line["status"] == "error"
+    assert "the fixture swe_provider gave a" in line["detail"]
+    assert "capabilities" in line["detail"]

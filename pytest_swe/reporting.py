@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -26,7 +27,10 @@ from pytest_swe.report.summary import ModelSummary, as_json, summarise
 from pytest_swe.rewards_file import RewardsFile, key_of
 from pytest_swe.run import Run
 from pytest_swe.run_files import link_for_swebench, run_json, write_json
+from pytest_swe.sandbox.base import SandboxProvider
 from pytest_swe.user_code import user_code
+
+log = logging.getLogger(__name__)
 
 #: Exit statuses beside pytest's own 0 to 5: only errors and no unresolved; lines that are missing.
 EXIT_ONLY_ERRORS = 10
@@ -60,7 +64,9 @@ class ReportingPlugin:
             if settings.harness is not None:
                 registry.harness(settings.harness)
             if not (option.collectonly or settings.check):
-                self.run.provider()
+                provider = self.run.provider()
+                if not _dry(self.run.config):
+                    _refuse_wrong_address(provider)
             if settings.baseline is not None:
                 _refuse_unreadable("--swe-baseline", settings.baseline)
             if settings.no_regressions and settings.baseline is None:
@@ -260,6 +266,16 @@ class ReportingPlugin:
                 if planned.model == summary.model and planned.work != "missing"
             ]
             write_run_report(directory, run.model_name(summary.model), run.run_id, run_report(lines, ids, submitted))
+
+
+def _refuse_wrong_address(provider: SandboxProvider) -> None:
+    """Raises UsageError where the options or the environment name an engine that cannot be; one that is gone can."""
+    try:
+        _ = provider.capabilities
+    except UsageError:
+        raise
+    except Exception:  # a provider that breaks its contract: its items say so
+        log.debug("provider %s does not say what it can", provider, exc_info=True)
 
 
 def _dry(config: pytest.Config) -> bool:

@@ -62,6 +62,9 @@ class Interrupts:
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
 
     def end(self) -> None:
+        # What comes with the first is no second interrupt, also where the run has ended by then.
+        while self._ours and not math.isinf(self._first) and time.monotonic() < self._first + TOGETHER:
+            time.sleep(0.05)
         while self._ours:
             which, handler = self._ours.popitem()
             signal.signal(which, handler)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import logging
 import os
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -29,8 +28,6 @@ from pytest_swe.run import Run
 from pytest_swe.run_files import link_for_swebench, run_json, write_json
 from pytest_swe.sandbox.base import SandboxProvider
 from pytest_swe.user_code import user_code
-
-log = logging.getLogger(__name__)
 
 #: Exit statuses beside pytest's own 0 to 5: only errors and no unresolved; lines that are missing.
 EXIT_ONLY_ERRORS = 10
@@ -271,11 +268,12 @@ class ReportingPlugin:
 def _refuse_wrong_address(provider: SandboxProvider) -> None:
     """Raises UsageError where the options or the environment name an engine that cannot be; one that is gone can."""
     try:
-        _ = provider.capabilities
+        with user_code("the provider's capabilities"):
+            _ = provider.capabilities
     except UsageError:
         raise
-    except Exception:  # a provider that breaks its contract: its items say so
-        log.debug("provider %s does not say what it can", provider, exc_info=True)
+    except SweError:
+        return  # no engine answers, or the provider breaks its contract: its items say so
 
 
 def _dry(config: pytest.Config) -> bool:

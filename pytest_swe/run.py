@@ -63,7 +63,7 @@ class DatasetPlan:
 class Run:
     """See the module. ``worker`` is empty on the controller and in a single process.
 
-    ``part`` tells this session from every other, also one with the same run id: it stands on its sandboxes.
+    ``part`` tells this part of a run from every other with the same run id: it stands on its sandboxes.
     ``told_outdated``: what a worker hears from its controller, see `outdated`.
     """
 
@@ -263,7 +263,7 @@ class Run:
         return self._provider
 
     def sweep(self, **labels: str) -> None:
-        """Remove sandboxes of this session, and of no other that has the same run id; not with ``--swe-keep``."""
+        """Remove sandboxes of this part, and of no other that has the same run id; not with ``--swe-keep``."""
         if self.settings.keep:
             return
         try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 
@@ -17,8 +16,6 @@ _AS_ANYBODY = ("setpriv", "--bounding-set=-dac_override,-dac_read_search")
 
 def _run(project: Project, *args: str) -> subprocess.CompletedProcess[str]:
     prefix = _AS_ANYBODY if os.geteuid() == 0 else ()
-    if prefix and shutil.which(prefix[0]) is None:
-        pytest.skip("no setpriv: root reads everything")
     command = [*prefix, sys.executable, "-m", "pytest", "-n0", "-p", "no:cacheprovider", *args]
     return subprocess.run(command, cwd=project.path, capture_output=True, text=True, check=False, timeout=60)
 

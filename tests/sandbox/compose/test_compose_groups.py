@@ -266,11 +266,11 @@ def test_stopping_main_leaves_the_others_and_its_files(
     acquire_group: AcquireGroup, compose_task: Callable[..., Path], engine: docker.APIClient, test_image: str
 ) -> None:
     group = acquire_group(spec_of(compose_task(SERVER.format(image=test_image))))
-    group.main.write_file("/work/work", b"done")
+    group.main.write_file("/kept/file", b"done")
     group.stop_main()
     group.stop_main()
     assert not engine.inspect_container(group.main.id)["State"]["Running"]
-    assert group.main.read_file("/work/work") == b"done"
+    assert group.main.read_file("/kept/file") == b"done"
     assert shell(group.services["side"], "cat /data/log") == "hello\n"
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, replace
-from itertools import count
 from pathlib import Path
 
 from pytest_swe.agent_work import AgentMade, AgentSetting, AgentWork, told
@@ -15,6 +14,7 @@ from pytest_swe.job import Job
 from pytest_swe.model import Candidate, Instance, Network, Reason
 from pytest_swe.outcome import Attempted
 from pytest_swe.policy import Policy
+from pytest_swe.report.keeping import Keeping
 from pytest_swe.reward import Outcome, Verdict, verdict_of_error
 from pytest_swe.sandbox.base import SandboxProvider
 
@@ -22,8 +22,8 @@ from pytest_swe.sandbox.base import SandboxProvider
 class AgentJob(Job):
     """Let an agent make the candidate, then judge that.
 
-    ``network`` is what the agent's own sandbox has; the grading one has what the row says. ``place``: where the agent's
-    files are written; those of an earlier attempt are set aside beside it.
+    ``network`` is what the agent's own sandbox has; the grading one has what the row says. ``place``: the item's
+    directory, in which ``agent/`` is written; that of an earlier attempt is set aside.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class AgentJob(Job):
         self._setting = setting
         self._instruction = instruction
         self._base_commit = base_commit
-        self._place = place
+        self._keeping = Keeping(place)
         self._grading = instance
         seconds = max(instance.spec.seconds, 2 * setting.seconds)
         self._working = replace(instance, spec=replace(instance.spec, network=network, seconds=seconds))
@@ -60,18 +60,20 @@ class AgentJob(Job):
             self._acquire_error = attempts[-1].error
         if self._made is None or self.candidate.is_empty:
             return self._ended(attempts)
+        earlier = attempts[:-1]  # those in which no patch was made
         # Nothing that the agent could write reaches the grading sandbox, except the patch.
         self._close_sandbox()
         self.instance = replace(self._grading, staged=self.instance.staged)
-        return self._ended(self._attempts(self._attempt))
+        return self._ended([*earlier, *self._attempts(self._attempt)])
 
     def _agent_attempt(self) -> Attempted:
         attempt = Attempted(Verdict("error", Reason.INTERNAL))
         try:
             sandbox = self._acquire()
             self._wait_for_go()
-            _set_aside(self._place)
-            arguments = (self._setting, self.instance, self._instruction, self._base_commit, self._place)
+            self._keeping.set_aside()
+            keeping = self._keeping.below("agent")
+            arguments = (self._setting, self.instance, self._instruction, self._base_commit, keeping)
             made = AgentWork(*arguments, phase=self._phase).made_in(sandbox)
         except SweError as error:
             attempt.verdict, attempt.error = verdict_of_error(error), error
@@ -97,13 +99,6 @@ class AgentJob(Job):
             "flags": (*outcome.reward.flags, *self._made.flags),
         }
         return replace(outcome, reward=outcome.reward.model_copy(update=update))
-
-
-def _set_aside(place: Path | None) -> None:
-    """What an earlier attempt left at ``place`` goes to ``place-1`` and so on: calls of two attempts are not one."""
-    if place is not None and place.exists():
-        number = next(n for n in count(1) if not place.with_name(f"{place.name}-{n}").exists())
-        place.rename(place.with_name(f"{place.name}-{number}"))
 
 
 def _why_empty(made: AgentMade) -> str:

@@ -7,7 +7,6 @@ starts, and everything that it started is ended before its work is read.
 from __future__ import annotations
 
 import json
-import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
@@ -23,11 +22,10 @@ from pytest_swe.agent.extraction import Extracted, extract
 from pytest_swe.agent.kit import upload_kit
 from pytest_swe.agent.surroundings import LOGS, make_place
 from pytest_swe.model import JSON, Instance
+from pytest_swe.report.keeping import Keeping
 from pytest_swe.sandbox.base import Sandbox
 from pytest_swe.sandbox.processes import end_others, processes
 from pytest_swe.stages import Stages
-
-log = logging.getLogger(__name__)
 
 #: Seconds for what we do ourselves before an agent (concealing, keeping the tree) and after it (taking its work).
 BEFORE = 900.0
@@ -85,7 +83,7 @@ class AgentMade:
 class AgentWork:
     """One agent's work on one row, once.
 
-    ``place`` is where its calls and trajectory are written; None: nowhere. ``phase`` measures a part of it by its name.
+    ``keeping`` is where its calls and trajectory are written. ``phase`` measures a part of it by its name.
     """
 
     def __init__(
@@ -94,16 +92,16 @@ class AgentWork:
         instance: Instance,
         instruction: str,
         base_commit: str,
-        place: Path | None,
+        keeping: Keeping,
         phase: Phase = lambda name: nullcontext(),
     ) -> None:
         self._setting = setting
         self._instance = instance
         self._instruction = instruction
         self._base_commit = base_commit
-        self._place = place
+        self._keeping = keeping
         self._phase = phase
-        self._model = ModelOfItem(setting.route, place / "calls.jsonl" if place else None)
+        self._model = ModelOfItem(setting.route, keeping.place / "calls.jsonl" if keeping.place else None)
         self._stages = Stages(
             {"before": BEFORE, "agent_setup": setting.setup_timeout, "agent": setting.timeout, "after": AFTER}
         )
@@ -172,17 +170,11 @@ class AgentWork:
         )
 
     def _keep(self, run: AgentRun) -> None:
-        """What the agent printed and said, beside the item's other files."""
-        if self._place is None:
-            return
-        try:
-            self._place.mkdir(parents=True, exist_ok=True)
-            (self._place / "output.txt").write_bytes(run.output)
-            if run.trajectory is not None:
-                text = json.dumps(run.trajectory, indent=1)
-                (self._place / "trajectory.json").write_text(text + "\n", encoding="utf-8", errors="replace")
-        except OSError as error:  # no reason to lose a verdict
-            log.warning("what the agent left cannot be written: %s", error)
+        """What the agent printed and said, beside its calls."""
+        self._keeping.write("output.txt", run.output)
+        if run.trajectory is not None:
+            text = json.dumps(run.trajectory, indent=1) + "\n"
+            self._keeping.write("trajectory.json", text.encode("utf-8", "replace"))
 
 
 def told(made: AgentMade, setting: AgentSetting) -> dict[str, JSON]:

@@ -20,8 +20,8 @@ from pytest_swe.harbor.job_results import write_job
 from pytest_swe.harbor.results import Raised, Span, StepRecord, TrialRecord, trial_name, write_trial
 from pytest_swe.harbor.task import load_task
 from pytest_swe.planning import Planned
+from pytest_swe.report.keeping import WRITTEN
 from pytest_swe.run import Run
-from pytest_swe.trial.keeping import WRITTEN
 
 #: Ours -> Harbor's.
 _USAGE = {

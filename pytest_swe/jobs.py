@@ -48,7 +48,7 @@ def _agent_job(item: SweItem, instance: Instance, candidate: Candidate, provider
         harness=item.harness,
         provider=provider,
         network=run.settings.agent_network or "none",
-        place=run.logs_of(item.plan, item.planned) / "agent",
+        place=run.logs_of(item.plan, item.planned),
         policy=run.policy,
         labels=labels_of(run, item.planned),
     )

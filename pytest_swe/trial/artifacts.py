@@ -13,9 +13,9 @@ from pytest_swe.harbor.artifacts import MANIFEST, PLACE, Status, TooLarge, Type,
 from pytest_swe.harbor.schema import MAIN
 from pytest_swe.harbor.steps import StepSettings
 from pytest_swe.model import JSON
+from pytest_swe.report.keeping import Keeping
 from pytest_swe.sandbox.base import Sandbox
 from pytest_swe.trial.environment import Environment
-from pytest_swe.trial.keeping import Keeping
 
 
 @dataclass(frozen=True, slots=True)

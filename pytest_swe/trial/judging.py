@@ -11,12 +11,12 @@ from pytest_swe.harbor.task import HarborTask, TaskStep
 from pytest_swe.harbor.variables import resolved
 from pytest_swe.harbor.verifiers import separate_verifier
 from pytest_swe.model import JSON
+from pytest_swe.report.keeping import Keeping
 from pytest_swe.sandbox.base import Sandbox
 from pytest_swe.sandbox.processes import Processes, end_others, processes
 from pytest_swe.trial.artifacts import Artifacts
 from pytest_swe.trial.environment import Environment, Wanted
 from pytest_swe.trial.inside import ARTIFACTS, fresh
-from pytest_swe.trial.keeping import Keeping
 from pytest_swe.trial.transcript import hand_over
 from pytest_swe.trial.unpacked import keep
 from pytest_swe.trial.verification import Laid, Verified, verify

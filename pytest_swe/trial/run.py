@@ -24,13 +24,13 @@ from pytest_swe.harbor.steps import SETUP, below_gate
 from pytest_swe.harbor.task import HarborTask, TaskStep
 from pytest_swe.harbor.variables import resolved
 from pytest_swe.model import JSON
+from pytest_swe.report.keeping import Keeping
 from pytest_swe.sandbox.processes import end_others, processes
 from pytest_swe.stages import Stages
 from pytest_swe.trial.concealing import conceal
 from pytest_swe.trial.environment import Environment, HealthCheckFailed, Wanted, await_healthy
 from pytest_swe.trial.inside import AGENT_LOGS, ARTIFACTS, VERIFIER_LOGS, fresh, tar_of
 from pytest_swe.trial.judging import Judging, Opens, bytes_of, executable_of, keep_verified
-from pytest_swe.trial.keeping import Keeping
 from pytest_swe.trial.setting import StepDone, TrialSetting
 from pytest_swe.trial.transcript import NAME, as_bytes, left_in
 from pytest_swe.trial.unpacked import Unpacked, keep, unpacked

@@ -23,10 +23,10 @@ from pytest_swe.harbor.verifiers import separate_verifier
 from pytest_swe.model import JSON, Candidate, Instance, Network, Reason, SandboxSpec
 from pytest_swe.outcome import Attempted
 from pytest_swe.policy import Policy
+from pytest_swe.report.keeping import Keeping
 from pytest_swe.reward import Outcome, Verdict, verdict_of_error
 from pytest_swe.sandbox.base import SandboxProvider, image_of
 from pytest_swe.trial.environment import Environment, Place, Wanted, made, network_of, refuse_hardware
-from pytest_swe.trial.keeping import Keeping
 from pytest_swe.trial.places import agent_place, verifier_place
 from pytest_swe.trial.run import TrialRun
 from pytest_swe.trial.setting import StepDone, TrialSetting

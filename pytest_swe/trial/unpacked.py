@@ -7,7 +7,7 @@ import tarfile
 from collections.abc import Mapping
 
 from pytest_swe.harbor.rewards import Kind
-from pytest_swe.trial.keeping import Keeping
+from pytest_swe.report.keeping import Keeping
 
 #: Of one directory.
 MOST_BYTES = 64 * 1024 * 1024

@@ -122,8 +122,33 @@ def test_a_run_goes_on_where_its_server_had_failed(tmp_path: Path) -> None:
         known = run(tmp_path, *again)
         assert known.rewards[ROW, "command+m1"]["status"] == "resolved", known.output
         assert len(model.seen) == 1
-    places = sorted(path.name for path in (gone_on.directory / line["logs"]).glob("agent*"))
-    assert places == ["agent", "agent-1"]
+    place = gone_on.directory / line["logs"]
+    assert (place / "agent" / "calls.jsonl").is_file()
+    assert (place / "earlier" / "1" / "agent").is_dir()
+
+
+def test_an_attempt_without_a_patch_stays_on_the_line(tmp_path: Path) -> None:
+    """An agent that cannot be installed at first: the line of what came later tells of it."""
+    (tmp_path / "mine.py").write_text(
+        "from pytest_swe.agent.base import AgentRun, AgentSetupFailed\n"
+        "tried = []\n"
+        "class Mine:\n"
+        "    name, protocols, mcp = 'mine', frozenset(), False\n"
+        "    def install(self, sandbox, task):\n"
+        "        tried.append(1)\n"
+        "        if len(tried) == 1:\n"
+        "            raise AgentSetupFailed('no room yet')\n"
+        "    def run(self, sandbox, task):\n"
+        f"        done = sandbox.exec(['sh', '-c', {FIX!r}], cwd=task.workdir, timeout=task.timeout)\n"
+        "        return AgentRun(exit_code=done.exit_code)\n"
+    )
+    options = ["--swe-instance", ROW, "--swe-agent", "mine:Mine", "-p", "no:xdist"]
+    done = run_plugin(tmp_path, QUICKSTART, *options, env={**ENV, "PYTHONPATH": str(tmp_path)})
+    line = done.rewards[ROW, "mine"]
+    assert line["status"] == "resolved", done.output
+    assert [(attempt["reason"], attempt["detail"]) for attempt in line["attempts"]] == [
+        ("agent_setup_failed", "no room yet")
+    ]
 
 
 def test_a_server_that_only_fails_is_the_environments(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Files of a trial on this host, below its own directory. Their names and contents come out of containers."""
+"""Files that come out of sandboxes, below the directory of an item: names and contents are whatever they are."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path, PurePosixPath
 
 log = logging.getLogger(__name__)
 
-#: What a trial writes, at its top and below each step.
+#: What an agent and a trial write, at the top and below each step.
 WRITTEN = ("agent", "verifier", "artifacts", "steps")
 #: Below this an attempt is kept that was followed by another.
 EARLIER = "earlier"

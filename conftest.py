@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import runpy
 import shutil
 import subprocess
 from collections.abc import Callable, Mapping
@@ -86,10 +87,11 @@ def why_no_dockerd() -> str:
     return "" if os.geteuid() == 0 else "engines of the tests' own need root"
 
 
+@functools.cache
 def why_no_rootless() -> str:
-    import rootless_users
-
-    return rootless_users.why_no_rootless()
+    # By its path: this file is also read by runs that have no ini, and so no `pythonpath`.
+    found = runpy.run_path(str(ROOT / "tests" / "backends" / "rootless_users.py"))
+    return str(found["why_no_rootless"]())
 
 
 def why_no_kubernetes() -> str:

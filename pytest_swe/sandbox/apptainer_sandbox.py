@@ -27,6 +27,9 @@ from pytest_swe.sandbox.output import BoundedOutput
 #: Seconds in which all processes must be dead after a time-out; then the sandbox is ended.
 KILL_SECONDS = 10.0
 
+#: Seconds in which an instance that runs nothing any more is gone, if it was ending.
+LAST_MOMENTS = 2.0
+
 #: File systems of the instance itself, not of its tree.
 UNREACHABLE = ("/proc", "/sys", "/dev")
 
@@ -116,6 +119,8 @@ class ApptainerSandbox:
     ) -> tuple[int | None, bool]:
         """Exit status (None at the time-out) and whether it timed out."""
         place = f"{_SCRIPTS}/.swe-{secrets.token_hex(8)}"
+        # Nobody inside can put back afterwards what it could not read before.
+        text = f"# {secrets.token_hex(16)}\n".encode() + text
         self._files.write(place, text, mode=0o600)
         instance, life = self._instance, max(0.1, self._instance.ends - time.monotonic())
         words = ["/bin/sh", place]
@@ -129,7 +134,10 @@ class ApptainerSandbox:
             self._standing()
         if end.exit_code is None and not end.timed_out:
             raise SandboxLost(f"{self.id}: the command was killed from outside")
-        if end.exit_code == 255 and self._files.size(place):
+        if end.exit_code and self._bytes(place) == text:
+            # It would have emptied itself first: what failed is apptainer, mostly because the instance was just ending.
+            self._instance.processes.wait(LAST_MOMENTS)
+            self._standing()
             raise SandboxStartFailed(f"{self.id}: apptainer did not run a command: {err.value()[-300:]!r}")
         self._files.remove(place)
         return end.exit_code, end.timed_out
@@ -172,10 +180,14 @@ class ApptainerSandbox:
         return found
 
     def _text(self, path: str) -> str:
+        return self._bytes(path).decode("utf-8", "surrogateescape")
+
+    def _bytes(self, path: str) -> bytes:
+        """Empty where there is no such file."""
         try:
-            return self._files.read(path).decode("utf-8", "surrogateescape")
+            return self._files.read(path)
         except SandboxFileError:
-            return ""
+            return b""
 
     def _write_entrance(self) -> tuple[str, ...]:
         """The command that opens a shell as commands see it; what it must not show stands in a file inside."""

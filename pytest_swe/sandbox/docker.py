@@ -77,8 +77,17 @@ class DockerProvider:
         )
 
     def check(self) -> str:
-        """One line about each engine. Raises EngineUnavailable for the first that does not answer."""
-        return "; ".join(self._checked(link) for link in self._pool.links)
+        """One line about each engine, also one that does not answer. Raises EngineUnavailable when none does."""
+        lines, failures = [], []
+        for link in self._pool.links:
+            try:
+                lines.append(self._checked(link))
+            except EngineUnavailable as failure:
+                lines.append(f"left out: {failure}, {failure.hint}")
+                failures.append(failure)
+        if len(failures) == len(lines):
+            raise failures[0]
+        return "; ".join(lines)
 
     def acquire(self, spec: SandboxSpec, *, labels: Mapping[str, str]) -> Sandbox:
         """Create and start a container; an image that is not there is pulled. For errors see the contract."""

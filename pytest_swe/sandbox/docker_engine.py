@@ -15,6 +15,7 @@ import socket
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
 from operator import attrgetter
 from typing import IO, NoReturn, cast
 
@@ -253,6 +254,15 @@ class Engine:
         if found["ExitCode"] is None:
             raise Refused(0, "the command did not start")
         return int(found["ExitCode"])
+
+    def remembers(self, container: str) -> bool:
+        """Whether this engine, not one before it, ran commands in ``container``: it keeps events while it lives."""
+        with self.asked("GET", "_ping") as answer:
+            now = parsedate_to_datetime(answer.headers["Date"]).timestamp() + 1  # the header has no fractions
+        asked = {"container": [container], "event": ["exec_start"]}
+        params = {"since": "0", "until": f"{now:.0f}", "filters": json.dumps(asked)}
+        with self.asked("GET", "events", params=params) as answer:
+            return bool(answer.content)
 
     def put(self, container: str, tar: bytes | IO[bytes]) -> None:
         """Unpack ``tar`` at ``/``; a directory is never replaced by a file, nor a file by a directory."""

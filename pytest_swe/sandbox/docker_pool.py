@@ -33,6 +33,8 @@ PATIENCE = 60.0
 #: Seconds between two looks at an engine that is gone, and for one look.
 LOOK_EVERY = 0.5
 LOOK = 10.0
+#: One that was never connected is not asked again before so many times what asking it has taken.
+SILENCE = 10
 
 
 class Link:
@@ -46,13 +48,13 @@ class Link:
         self._lock = threading.RLock()
         self._engine: Engine | None = None
         self._facts: Facts | None = None
-        self._looked = self._lost_at = -math.inf
+        self._next_look = self._lost_at = -math.inf
 
     def engine(self) -> Engine:
-        """Connected now if it was not. Raises EngineUnavailable."""
+        """Connected now if it was not. Raises EngineUnavailable, at once for one that was silent just now."""
         with self._lock:
             if self._engine is None:
-                self._engine = self._connect()
+                self._engine = self._connected()
             return self._engine
 
     def facts(self) -> Facts:
@@ -74,7 +76,7 @@ class Link:
         with self._lock:
             if self._engine is not None and not self._engine.lost:
                 return True
-            if time.monotonic() < self._looked + LOOK_EVERY:
+            if time.monotonic() < self._next_look:
                 return False
             try:
                 if self._engine is not None:
@@ -96,16 +98,28 @@ class Link:
         if engine is not None:
             engine.close()
 
+    def _connected(self) -> Engine:
+        began = time.monotonic()
+        if began < self._next_look:
+            raise EngineUnavailable(self.failure.args[0], hint=self.failure.hint)
+        try:
+            return self._connect()
+        except EngineUnavailable as failure:
+            now = time.monotonic()
+            self.failure, self._next_look = failure, now + SILENCE * (now - began)
+            raise
+
     def _is_gone(self, failure: EngineUnavailable) -> None:
-        self.failure, self._looked = failure, time.monotonic()
+        now = time.monotonic()
+        self.failure, self._next_look = failure, max(self._next_look, now + LOOK_EVERY)
         if self._engine is not None and math.isinf(self._lost_at):
-            self._lost_at = self._looked
+            self._lost_at = now
             log.warning("%s; new sandboxes wait %g s for it, then are refused at once", failure, self._patience)
 
     def _is_back(self) -> None:
         if not math.isinf(self._lost_at):
             log.warning("the engine answers again, after %.1f s", time.monotonic() - self._lost_at)
-        self._looked = self._lost_at = -math.inf
+        self._next_look = self._lost_at = -math.inf
 
 
 class Pool:

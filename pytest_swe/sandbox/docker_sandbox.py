@@ -297,12 +297,16 @@ class DockerSandbox:
     def _is_the_engines(self, refusal: Refused, state: State | None) -> bool:
         """Whether the engine was restarted: it was seen to be gone, or has forgotten a command of a container it has.
 
-        Such a sandbox is no candidate's fault, whatever the engine did to it when it went or came back.
+        Such a sandbox is no candidate's fault, whatever the engine did to it when it went or came back. A command is
+        forgotten in an instant too when its container ends; then the engine remembers that it started it.
         """
         if state is not None and state.running:
             return False
-        seen = self._engine.lost or self._engine.outages != self._outages
-        return seen or (state is not None and isinstance(refusal, ExecForgotten))
+        if self._engine.lost or self._engine.outages != self._outages:
+            return True
+        if not isinstance(refusal, ExecForgotten) or state is None or state.removing or state.oom_killed:
+            return False
+        return state.exit_code != 0 and not self._engine.remembers(self.id)
 
     def _check_engine_stays(self) -> None:
         """Raise EngineUnavailable if the engine is going down: it kills its containers first, and answers meanwhile."""

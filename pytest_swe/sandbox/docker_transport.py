@@ -17,6 +17,9 @@ from pytest_swe.sandbox.docker_endpoint import Endpoint
 #: Seconds for one answer: under load a start takes seconds. An exec's output is read with deadlines of its own.
 ANSWER = 120
 
+#: Seconds for an engine's first answer: who accepts a connection may never speak, and nothing else tells.
+FIRST_ANSWER = 30
+
 #: Connections kept open for the threads of one process.
 CONNECTIONS = 64
 
@@ -41,6 +44,8 @@ def hint(text: str, where: str) -> str:
         return f"this user may not use {where}: join the group docker, or set DOCKER_HOST"
     if "No such file" in text or "refused" in text:
         return f"nothing listens at {where}: start the engine, or set DOCKER_HOST"
+    if "timed out" in text:
+        return f"no answer came from {where} in time: restart the engine, or name another"
     return f"asked at {where}"
 
 
@@ -55,7 +60,8 @@ class _Client(docker.APIClient):
     def __init__(self, dialler: Dialler) -> None:
         self._dialler = dialler
         self._adapter = _Adapter(dialler.dial)
-        super().__init__(base_url=_URL, version="auto", timeout=ANSWER)
+        super().__init__(base_url=_URL, version="auto", timeout=FIRST_ANSWER)
+        self.timeout = ANSWER
 
     def get_adapter(self, url: str | bytes) -> requests.adapters.BaseAdapter:
         return self._adapter

@@ -99,6 +99,10 @@ class PodmanEngine(Engine):
             for pid, _, parent, state, comm in rows
         ]
 
+    def remembers(self, container: str) -> bool:
+        """As `Engine.remembers`. Containers are no children of the service, and outlive it."""
+        return True
+
     @contextmanager
     def get(self, container: str, path: str) -> Iterator[tuple[PathStat, IO[bytes]]]:
         with super().get(container, path.translate(_LITERAL)) as found:

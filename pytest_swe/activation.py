@@ -12,7 +12,7 @@ import pytest
 
 from pytest_swe import defaults, fixtures
 from pytest_swe.agents import refuse_without_agent
-from pytest_swe.collection import REPO_FILE, TASK_FILE, CollectionPlugin, file_of, host_code_in
+from pytest_swe.collection import REPO_FILE, TASK_FILE, CollectionPlugin, file_of, host_code_in, is_task_repository
 from pytest_swe.dataset.cache import writable
 from pytest_swe.dataset.source import dataset_path, looks_like_dataset
 from pytest_swe.errors import SweError
@@ -57,10 +57,15 @@ def find_datasets(
 
 
 def task_in(argument: str) -> str:
-    """``DIRECTORY::id`` of a tree of Harbor tasks as the directory of that task: pytest takes no ids of a directory."""
+    """``DIRECTORY::id`` as something that pytest takes, for it takes no ids of a directory.
+
+    Of a task repository that is its file with the id, of a tree of Harbor tasks the directory of that task.
+    """
     directory, _, name = argument.partition("::")
     if not name or not os.path.isdir(directory):
         return argument
+    if is_task_repository(Path(directory)):
+        return f"{Path(directory, REPO_FILE)}::{name}"
     found = task_named(Path(directory), name)
     if found is None:
         near = difflib.get_close_matches(name, ids_of(Path(directory)), 1)

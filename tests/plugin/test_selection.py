@@ -129,7 +129,8 @@ def test_a_data_set_of_another_project_brings_that_projects_conftest_first(proje
     assert project.statuses == {"a-1": ("resolved", "")}
 
 
-def test_one_task_of_a_repository_can_be_named(project: Project) -> None:
+@pytest.mark.parametrize("named", ["data/tasks/a__b-2", "data::a__b-2", "data/sweb.yaml::a__b-2"])
+def test_one_task_of_a_repository_can_be_named(project: Project, named: str) -> None:
     for name in ("a__b-1", "a__b-2"):
         task = project.path / "data" / "tasks" / name
         task.mkdir(parents=True)
@@ -138,7 +139,7 @@ def test_one_task_of_a_repository_can_be_named(project: Project) -> None:
             (task / file).write_text("x\n")
         (task / "tests.json").write_text('{"FAIL_TO_PASS": ["a"], "PASS_TO_PASS": []}')
     (project.path / "data" / "sweb.yaml").write_text("datasets: [x]\nsplits: [test]\n")
-    result = project.run("data/tasks/a__b-2", "--swe-preds", "gold", "-n2")
+    result = project.run(named, "--swe-preds", "gold", "-n2")
     assert list(project.statuses) == ["a__b-2"], result.stdout.str()
 
 

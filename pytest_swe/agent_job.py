@@ -9,14 +9,14 @@ from pathlib import Path
 from pytest_swe.agent_work import AgentMade, AgentSetting, AgentWork, told
 from pytest_swe.control import ControlRun
 from pytest_swe.errors import SweError
-from pytest_swe.harness.base import Harness
+from pytest_swe.harness.base import Harness, Preparing
 from pytest_swe.job import Job
 from pytest_swe.model import Candidate, Instance, Network, Reason
 from pytest_swe.outcome import Attempted
 from pytest_swe.policy import Policy
 from pytest_swe.report.keeping import Keeping
 from pytest_swe.reward import Outcome, Verdict, verdict_of_error
-from pytest_swe.sandbox.base import SandboxProvider
+from pytest_swe.sandbox.base import Sandbox, SandboxProvider
 
 
 class AgentJob(Job):
@@ -74,7 +74,7 @@ class AgentJob(Job):
             self._keeping.set_aside()
             keeping = self._keeping.below("agent")
             arguments = (self._setting, self.instance, self._instruction, self._base_commit, keeping)
-            made = AgentWork(*arguments, phase=self._phase).made_in(sandbox)
+            made = AgentWork(*arguments, begin=self._begin, phase=self._phase).made_in(sandbox)
         except SweError as error:
             attempt.verdict, attempt.error = verdict_of_error(error), error
         else:
@@ -83,6 +83,11 @@ class AgentJob(Job):
             attempt.verdict = Verdict("unresolved", Reason.EMPTY_PATCH, _why_empty(made))
         self._check_cancelled()
         return attempt
+
+    def _begin(self, sandbox: Sandbox) -> str:
+        if isinstance(self._harness, Preparing):
+            return self._harness.begin(self.instance, sandbox)
+        return self.instance.spec.workdir
 
     def _control(self) -> ControlRun:
         self.instance = self._grading  # the tree is judged, not the agent: with the row's own network

@@ -83,7 +83,8 @@ class AgentMade:
 class AgentWork:
     """One agent's work on one row, once.
 
-    ``keeping`` is where its calls and trajectory are written. ``phase`` measures a part of it by its name.
+    ``begin`` makes the tree ready and says where it stands. ``keeping`` is where its calls and trajectory are written.
+    ``phase`` measures a part of it by its name.
     """
 
     def __init__(
@@ -93,6 +94,7 @@ class AgentWork:
         instruction: str,
         base_commit: str,
         keeping: Keeping,
+        begin: Callable[[Sandbox], str],
         phase: Phase = lambda name: nullcontext(),
     ) -> None:
         self._setting = setting
@@ -100,6 +102,7 @@ class AgentWork:
         self._instruction = instruction
         self._base_commit = base_commit
         self._keeping = keeping
+        self._begin = begin
         self._phase = phase
         self._model = ModelOfItem(setting.route, keeping.place / "calls.jsonl" if keeping.place else None)
         self._stages = Stages(
@@ -109,8 +112,8 @@ class AgentWork:
     def made_in(self, sandbox: Sandbox) -> AgentMade:
         """The whole of it.
 
-        Raises SandboxError, ConcealmentFailed, AgentSetupFailed, BaselineFailed, ModelUnavailable, DeadlineStruck,
-        NotEnded.
+        Raises SandboxError, HarnessError, ConcealmentFailed, AgentSetupFailed, BaselineFailed, ModelUnavailable,
+        DeadlineStruck, NotEnded.
         """
         try:
             return self._made_in(sandbox)
@@ -118,11 +121,11 @@ class AgentWork:
             self._model.close()
 
     def _made_in(self, sandbox: Sandbox) -> AgentMade:
-        workdir = self._instance.spec.workdir
         with self._stage("before"):
+            workdir = self._begin(sandbox)
             concealed = conceal(sandbox, workdir, self._base_commit)
         with self._stage("agent_setup") as seconds:
-            task = self._set_up(sandbox, seconds)
+            task = self._set_up(sandbox, workdir, seconds)
         with self._stage("before"):
             baseline = record(sandbox, workdir)
             before = processes(sandbox)
@@ -143,9 +146,9 @@ class AgentWork:
         with self._phase(name):
             yield seconds
 
-    def _set_up(self, sandbox: Sandbox, seconds: float) -> AgentTask:
+    def _set_up(self, sandbox: Sandbox, workdir: str, seconds: float) -> AgentTask:
         make_place(sandbox)
-        task = replace(self._task(), setup_timeout=seconds)
+        task = replace(self._task(workdir), setup_timeout=seconds)
         if self._setting.kit is not None:
             task = replace(task, kit=upload_kit(sandbox, self._setting.kit))
         self._setting.agent.install(sandbox, task)
@@ -158,11 +161,11 @@ class AgentWork:
             said = run.output.decode("utf-8", "replace").strip()[-500:]
             raise AgentSetupFailed(f"agent {agent.name} ended with status {run.exit_code}, its model unasked: {said}")
 
-    def _task(self) -> AgentTask:
+    def _task(self, workdir: str) -> AgentTask:
         spec = self._instance.spec
         return AgentTask(
             instruction=self._instruction,
-            workdir=spec.workdir,
+            workdir=workdir,
             user=spec.user,
             env=spec.env,
             arguments=self._setting.arguments,

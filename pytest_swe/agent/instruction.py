@@ -18,10 +18,10 @@ def instruction_of(row: Row) -> str:
         text = row.get(column)
         if isinstance(text, str) and text.strip():
             return text
-    issues = "\n\n".join(_issues(row.get("resolved_issues")))
-    if issues:
-        return issues
-    known = ", ".join((*COLUMNS, "resolved_issues"))
+    for parts in (_issues(row.get("resolved_issues")), _asked(row.get("responses_create_params"))):
+        if text := "\n\n".join(filter(None, parts)):
+            return text
+    known = ", ".join((*COLUMNS, "resolved_issues", "responses_create_params"))
     raise RowInvalid(
         "nothing to tell an agent", instance_id=str(row.get("instance_id", "")), field="problem_statement", hint=known
     )
@@ -33,3 +33,16 @@ def _issues(value: object) -> Iterator[str]:
         if isinstance(issue, Mapping):
             parts = (str(issue.get(name) or "").strip() for name in ("title", "body"))
             yield "\n\n".join(part for part in parts if part)
+
+
+def _asked(value: object) -> Iterator[str]:
+    """What the user says in a request as NeMo Gym's rows hold it: its ``input``, a text or messages."""
+    asked = value.get("input") if isinstance(value, Mapping) else None
+    if isinstance(asked, str):
+        yield asked.strip()
+    for message in asked if isinstance(asked, list) else ():
+        if isinstance(message, Mapping) and message.get("role") == "user":
+            content = message.get("content")
+            parts = content if isinstance(content, list) else [{"text": content}]
+            texts = (part.get("text") for part in parts if isinstance(part, Mapping))
+            yield "\n\n".join(text.strip() for text in texts if isinstance(text, str))

@@ -54,6 +54,7 @@ class Carried(BaseModel):
 
     places: tuple[str, ...] = Around().places
     prepare: str = ""
+    begin: str = ""
     overlay: Files = {}
     lay_tests: bool = False
     files: Files = {}
@@ -78,6 +79,7 @@ class Carried(BaseModel):
         return Around(
             places=self.places,
             prepare=self.prepare,
+            begin=self.begin,
             overlay=self.overlay,
             tests_patch=test_patch if self.lay_tests else b"",
             files=self.files,
@@ -117,6 +119,7 @@ def carried(plan: Plan, rules: Rules) -> dict[str, JSON]:
     found: dict[str, JSON] = {
         "places": list(around.places),
         "prepare": around.prepare,
+        "begin": around.begin,
         "overlay": _files(around.overlay),
         "lay_tests": bool(around.tests_patch),
         "files": _files(around.files),

@@ -71,7 +71,7 @@ def bundle(
     before = (_FORGET if around.results else "") + (_STAGE if around.staged else "")
     before += (_HOLLOW if look == "hollow" else "") + _BEFORE
     files = {
-        "driver.sh": importlib.resources.files("pytest_swe.evaluation").joinpath("driver.sh").read_bytes(),
+        "driver.sh": _driver(),
         "candidate": b"none" if patch is None else b"patch",
         "eval.sh": patch_bytes(mark(eval_script, nonce, before=before, after=_AFTER)),
         "tests": _listed(name for name in dict.fromkeys(tests) if is_inside(name)),
@@ -95,6 +95,32 @@ def bundle(
         "hidden": _listed(b"./" + name for name in inside if name in hidden_names),
     }
     return Bundle(tar=packed(files), nonce=nonce, normalised=normalised, patch=facts)
+
+
+def beginning(around: Around) -> bytes:
+    """The tar for ``driver.sh begin``: of the family's files only those that its own scripts read."""
+    scripts = around.prepare + around.begin
+    used = {name: content for name, content in around.files.items() if f"files/{name}" in scripts}
+    files = {
+        "driver.sh": _driver(),
+        **({"begin.sh": patch_bytes(around.begin)} if around.begin else {}),
+        **dict(_around(Around(places=around.places, prepare=around.prepare, files=used))),
+    }
+    return packed(files)
+
+
+def tree_of(result: ExecResult) -> str:
+    """The work tree that ``driver.sh begin`` made ready. Raises HarnessError."""
+    facts = _facts(result.stderr)
+    _raise_for_trouble(facts)
+    if "tree" not in facts:
+        tail = (result.stdout + result.stderr)[-300:].decode("utf-8", "replace").strip()
+        raise HarnessError(f"the tree could not be prepared: {tail}", reason=Reason.SUITE_DID_NOT_RUN)
+    return facts["tree"][0]
+
+
+def _driver() -> bytes:
+    return importlib.resources.files("pytest_swe.evaluation").joinpath("driver.sh").read_bytes()
 
 
 def _around(around: Around) -> Iterator[tuple[str, bytes]]:
@@ -125,11 +151,7 @@ def read(result: ExecResult, made: Bundle, *, name: str, timeout: float) -> Step
     facts = _facts(result.stderr)
     if result.oom_killed:
         raise OutOfMemory("the kernel killed the evaluation for memory")
-    if "problem" in facts:
-        raise HarnessError(facts["problem"][0], reason=Reason.SUITE_DID_NOT_RUN)
-    if "prepare" in facts:
-        said = _decoded(facts["prepare"][0]).decode("utf-8", "replace").strip()
-        raise HarnessError(f"the tree could not be prepared: {said[-300:]}", reason=Reason.SUITE_DID_NOT_RUN)
+    _raise_for_trouble(facts)
     applied = _apply_log(result, made, facts, timeout)
     if applied.outcome == "failed":
         return StepLog(name=name, apply=applied)
@@ -179,6 +201,15 @@ def packed(files: Mapping[str, bytes]) -> bytes:
             entry.size = len(content)
             archive.addfile(entry, io.BytesIO(content))
     return tar.getvalue()
+
+
+def _raise_for_trouble(facts: Mapping[str, list[str]]) -> None:
+    """Raises HarnessError for what failed before any code of a candidate ran."""
+    if "problem" in facts:
+        raise HarnessError(facts["problem"][0], reason=Reason.SUITE_DID_NOT_RUN)
+    if "prepare" in facts:
+        said = _decoded(facts["prepare"][0]).decode("utf-8", "replace").strip()
+        raise HarnessError(f"the tree could not be prepared: {said[-300:]}", reason=Reason.SUITE_DID_NOT_RUN)
 
 
 def _apply_log(result: ExecResult, made: Bundle, facts: Mapping[str, list[str]], timeout: float) -> ApplyLog:

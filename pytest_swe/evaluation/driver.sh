@@ -6,6 +6,8 @@
 #   driver.sh hash    digests of the hidden tests; the eval script asks before and after the tests
 #   driver.sh forget  removes result files that stand before the tests have run
 #   driver.sh stage   lays what the tests need and no patch can carry
+#   driver.sh begin   only prepares the tree, for an agent that starts in it; begin.sh then hides what only an agent must
+#                     not see
 #   driver.sh hollow  makes every hidden test fail that is a Python function (hollow.py)
 #
 # Beside it stand: eval.sh; miscounted (if the counts of a hunk are wrong); candidate ("patch", or "none": the unpatched tree is evaluated); patch.diff; and lists of
@@ -255,8 +257,8 @@ apply() {
 
 # What the family does to the tree before the patch: no code of the candidate has run yet.
 prepare() {
-  [ -f "$here/prepare.sh" ] || return 0
-  bash "$here/prepare.sh" </dev/null >"$here/prepare.log" 2>&1 && return 0
+  [ -f "$here/$1" ] || return 0
+  bash "$here/$1" </dev/null >"$here/prepare.log" 2>&1 && return 0
   fact prepare "$(tail -c 2048 "$here/prepare.log" | base64 -w 0)"
   return 1
 }
@@ -380,7 +382,11 @@ rm -rf -- "$here"/{before,home,already,index,present,listed,directories,back,sta
   "$here"/{apply.log,prepare.log,tests.log,results.found,results.list,results.tar,collected,staged.log,staged.failed}
 mkdir -p "$here/home"
 printf '[safe]\n\tdirectory = *\n\tdirectory = %s\n' "$tree" >"$here/home/.gitconfig"
-prepare || exit 0
+prepare prepare.sh || exit 0
+if [ "${1:-}" = begin ]; then
+  prepare begin.sh && fact tree "$tree"
+  exit 0
+fi
 case $(cat "$here/candidate") in
   none) fact apply none ;;
   patch) (LC_ALL=C apply) || exit 0 ;;

@@ -8,6 +8,7 @@ from typing import ClassVar, cast
 
 from pytest_swe.columns import Columns
 from pytest_swe.errors import RowInvalid, Unsupported
+from pytest_swe.evaluation.begin import begin
 from pytest_swe.evaluation.carried import flat_columns
 from pytest_swe.evaluation.plan import Plan
 from pytest_swe.evaluation.run import new_nonce, run
@@ -136,6 +137,11 @@ class PatchFamily(ABC):
             raise Unsupported(f"{self.name} evaluates or grades by rules that no column can carry ({', '.join(own)})")
         plan = plan_of(instance)
         return flat_columns(plan, self.rules(plan))
+
+    def begin(self, instance: Instance, sandbox: Sandbox) -> str:
+        """As the contract says."""
+        place, tree = instance.spec.workdir, begin(plan_of(instance).around, sandbox)
+        return tree if place == "/" else place
 
     def evaluate(self, instance: Instance, candidate: Candidate, sandbox: Sandbox) -> EvalLog:
         """As the contract says: one upload, one command, and one more for result files."""

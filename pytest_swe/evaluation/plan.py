@@ -24,15 +24,17 @@ class ResultFiles:
 class Around:
     """What is done around the candidate's patch, in this order.
 
-    ``prepare`` is bash, run before the patch goes in. ``overlay`` is laid over the tree after it (path in the tree, or
-    absolute -> content), then ``tests_patch``, unless the eval script does that itself. ``files`` stand outside of the
-    tree, in the directory that the eval script knows as ``$SWE_FILES``. ``staged`` is laid like ``overlay``, but just
-    before the tests start, after all that the eval script does. ``results`` are brought back after the tests.
-    ``places``: where the tree may stand; of several the first that is a repository counts.
+    ``prepare`` is bash, run before the patch goes in; ``begin`` is run after it, and only where an agent starts in the
+    tree: it hides what the image has and an agent must not see. ``overlay`` is laid over the tree after the patch (path
+    in the tree, or absolute -> content), then ``tests_patch``, unless the eval script does that itself. ``files`` stand
+    outside of the tree, in the directory that the eval script knows as ``$SWE_FILES``. ``staged`` is laid
+    like ``overlay``, but just before the tests start, after all that the eval script does. ``results`` are brought back
+    after the tests. ``places``: where the tree may stand; of several the first that is a repository counts.
     """
 
     places: tuple[str, ...] = ("/testbed",)
     prepare: str = ""
+    begin: str = ""
     overlay: Mapping[str, bytes] = field(default_factory=dict)
     tests_patch: bytes = b""
     files: Mapping[str, bytes] = field(default_factory=dict)

@@ -69,6 +69,18 @@ class Harness(Protocol):
 
 
 @runtime_checkable
+class Preparing(Protocol):
+    """A family whose images are not yet what an agent begins with."""
+
+    def begin(self, instance: Instance, sandbox: Sandbox) -> str:
+        """Make the tree what a candidate's patch is applied to, hide what the image has and an agent must not see.
+
+        Returns where the tree stands. Raises SandboxError, HarnessError.
+        """
+        ...
+
+
+@runtime_checkable
 class Convertible(Protocol):
     """A family whose rows can be written as rows that carry their eval script."""
 

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from pytest_swe.columns import Columns
 from pytest_swe.encoding import patch_bytes
 from pytest_swe.errors import RowInvalid
+from pytest_swe.evaluation.begin import HIDE
 from pytest_swe.evaluation.family import PatchFamily, plan_of
 from pytest_swe.evaluation.plan import Around, Plan
 from pytest_swe.evaluation.row import FamilyRow, Seconds, Text, located, some_required, validated
@@ -34,6 +35,8 @@ if ! grep -q ': apply ' "$SWE_OUT/fix-run.sh"; then
   echo 'fix-run.sh does not lay the patches with git apply'
   exit 1
 fi"""
+#: The images hold both patches.
+HIDDEN = ("/home/fix.patch", "/home/test.patch")
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 
 
@@ -119,7 +122,11 @@ class MultiSweBenchHarness(PatchFamily):
             fail_to_pass=required,
             pass_to_pass=tuple(found.p2p_tests),
             parser=found.log_parser,
-            around=Around(places=(f"/home/{found.repo}",), tests_patch=patch_bytes(found.test_patch)),
+            around=Around(
+                places=(f"/home/{found.repo}",),
+                begin=f"{HIDE}hide {' '.join(HIDDEN)}\n",
+                tests_patch=patch_bytes(found.test_patch),
+            ),
             gold=patch_bytes(found.fix_patch),
             timeout=found.timeout,
             extra=found,

@@ -19,6 +19,7 @@ from pydantic import BeforeValidator, Field
 from pytest_swe.columns import Columns
 from pytest_swe.encoding import patch_bytes
 from pytest_swe.errors import RowInvalid
+from pytest_swe.evaluation.begin import HIDE
 from pytest_swe.evaluation.family import PatchFamily, plan_of
 from pytest_swe.evaluation.plan import Around, Plan
 from pytest_swe.evaluation.row import FamilyRow, Seconds, Tests, Text, json_in_text, located, some_required, validated
@@ -58,6 +59,7 @@ find "$files/r2e_tests" -name __pycache__ -prune -exec rm -rf {} +
 _KEEP_COMMAND = "keep run_tests.sh run_tests.sh /run_tests.sh /root/run_tests.sh || exit 1\n"
 #: The images' entry point does this; a sandbox has its own.
 _LINK_TREE = "[ -e /testbed ] || ln -s /workspace /testbed\n"
+_HIDE = f"{HIDE}hide {' '.join(HIDDEN)}\n"
 _LAY = ("rm -rf -- r2e_tests", 'ln -s "$SWE_FILES/r2e_tests" r2e_tests')
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -123,7 +125,7 @@ class R2EGymHarness(PatchFamily):
             image=found.docker_image,
             repo=found.repo_name,
             script=eval_script('bash "$SWE_FILES/run_tests.sh"', setup=(*_LAY, path)),
-            around=Around(prepare=_KEEP + _KEEP_COMMAND),
+            around=Around(prepare=_KEEP + _KEEP_COMMAND, begin=_HIDE),
             fail_to_pass=tuple(found.expected_output_json),
             parser="r2e-gym",
             gold=gold,
@@ -189,6 +191,7 @@ class SweNextHarness(PatchFamily):
             around=Around(
                 places=("/testbed", "/workspace"),
                 prepare=_LINK_TREE + _KEEP,
+                begin=_HIDE,
                 files={"tests.diff": hidden} if hidden else {},
             ),
             fail_to_pass=tuple(test for test in passing if test in begin),

@@ -21,6 +21,7 @@ from pydantic import Field
 from pytest_swe.columns import Columns
 from pytest_swe.encoding import patch_bytes
 from pytest_swe.errors import RowInvalid
+from pytest_swe.evaluation.begin import ONE_COMMIT
 from pytest_swe.evaluation.family import PatchFamily
 from pytest_swe.evaluation.plan import Around, Plan
 from pytest_swe.evaluation.reversed_patch import reversed_patch
@@ -111,6 +112,7 @@ class SweSmithHarness(PatchFamily):
             script=eval_script(_command(profile, found, files)),
             around=Around(
                 prepare=_PREPARE.format(branch=shlex.quote(found.instance_id)),
+                begin=_begin(profile, found),
                 files={"bug.diff": patch_bytes(found.patch)},
             ),
             fail_to_pass=found.fail_to_pass,
@@ -148,6 +150,14 @@ def _gold(row: SweSmithRow) -> bytes:
         return reversed_patch(patch_bytes(row.patch))
     except ValueError as error:
         raise RowInvalid(f"expected a patch that can be turned round: {error}", field="patch") from None
+
+
+def _begin(profile: Profile, row: SweSmithRow) -> str:
+    """What an agent does not get: the files of FAIL_TO_PASS, which SWE-smith's last commit of a branch removes, and the
+    past, for every commit but the bug's shows the fix.
+    """
+    files = sorted({_test_file(profile, test) for test in row.fail_to_pass} - {""})
+    return (f"rm -f -- {shlex.join(files)}\n" if files else "") + ONE_COMMIT
 
 
 def _test_files(profile: Profile, row: SweSmithRow) -> tuple[str, ...]:

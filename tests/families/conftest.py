@@ -33,6 +33,7 @@ class Finished:
 
     rewards: dict[tuple[str, str], list[dict[str, Any]]]
     output: str
+    place: Path
 
 
 def build_images(test_image: str) -> None:
@@ -59,7 +60,7 @@ def run_examples(place: Path, *args: str) -> Finished:
     for line in (place / "swe-results" / "r" / "rewards.jsonl").read_text().splitlines():
         found = json.loads(line)
         rewards.setdefault((found["family"], found["model"]), []).append(found)
-    return Finished(rewards, done.stdout + done.stderr)
+    return Finished(rewards, done.stdout + done.stderr, place / "swe-results" / "r")
 
 
 @pytest.fixture(scope="session")

@@ -59,6 +59,7 @@ class Reason(StrEnum):
     MODEL_UNAVAILABLE = "model_unavailable"
     MODEL_FAILED = "model_failed"
     NOT_CONCEALED = "not_concealed"
+    NOT_REMOVED = "not_removed"
     VERIFIER_FAILED = "verifier_failed"
     DEADLINE = "deadline"
     CANCELLED = "cancelled"

@@ -20,25 +20,28 @@ for f in * .[!.]* ..?*; do [ ! -e "$f" ] && [ ! -L "$f" ] || echo "{VERIFIER_LOG
 _REMOVE = 'for p in "$@"; do rm -rf "$p" || exit 1; done'
 
 
-class NotConcealed(SweError):
-    """What the grader owns can still be read by the next agent: the trial ends here."""
+class NotRemoved(SweError):
+    """What the grader owns can still be read by the next agent: the trial ends here.
 
-    reason = Reason.NOT_CONCEALED
+    An agent that is root can bring this about, so that the control says whose fault it is.
+    """
+
+    reason = Reason.NOT_REMOVED
 
 
 def conceal(main: Sandbox, user: str | None) -> None:
     """Take away what the grader owns, and look for it: from outside, and as the next agent, which is ``user``.
 
-    The agent's own logs go too, as in Harbor. Raises NotConcealed, SandboxError.
+    The agent's own logs go too, as in Harbor. Raises NotRemoved, SandboxError.
     """
     try:
         must(main, _REMOVE, TESTS, SOLUTION)
         fresh(main, VERIFIER_LOGS, AGENT_LOGS)
     except HarnessError as error:
-        raise NotConcealed(f"what the grader owns cannot be taken away: {error}") from error
+        raise NotRemoved(f"what the grader owns cannot be taken away: {error}") from error
     left = [posixpath.join(place, name) for place in (TESTS, SOLUTION) for name in left_at(main, place)]
     left += [posixpath.join(VERIFIER_LOGS, name) for name in left_at(main, VERIFIER_LOGS) if name]
     seen = main.exec(["/bin/sh", "-c", _LOOK], user=user, env={"PATH": SAFE_PATH}, timeout=60)
     left += seen.stdout.decode("utf-8", "replace").split()
     if left or seen.timed_out or seen.exit_code != 0:
-        raise NotConcealed(f"the next agent could read {', '.join(left[:5]) or 'what the grader owns'}")
+        raise NotRemoved(f"the next agent could read {', '.join(left[:5]) or 'what the grader owns'}")

@@ -48,14 +48,21 @@ def test_the_second_agent_sees_nothing_of_the_graders(user: str, trial: Try) -> 
     assert done.text("steps/a/verifier/notes") == "GRADERS-3\n"
 
 
-def test_a_removal_that_fails_ends_the_trial(trial: Try) -> None:
-    """The program that removes says that it did; what is left is seen from outside."""
+def test_a_removal_that_fails_ends_the_trial_and_buys_nothing(trial: Try) -> None:
+    """The program that removes says that it did; what is left is seen from outside. Without an agent it does remove."""
     done = trial({**TASK, "task.toml": STEPS}, CommandAgent("cp /bin/true /bin/rm"))
-    assert (done.reward.status, done.reward.reason) == ("error", "not_concealed"), str(done)
+    assert (done.reward.status, done.reward.reason) == ("unresolved", "not_removed"), str(done)
     assert "/tests" in done.reward.detail
-    assert done.reward.reward is None
+    assert done.reward.reward == 0.0
     assert [step["name"] for step in done.steps] == ["a"]
     assert not (done.place / "steps" / "b").exists()
+
+
+def test_a_removal_that_fails_for_nobody_is_the_tasks_fault(trial: Try) -> None:
+    broken = "cp /bin/true /bin/rm\n"
+    done = trial({**TASK, "tests/test.sh": TEST + broken, "task.toml": STEPS}, CommandAgent("true"))
+    assert (done.reward.status, done.reward.reason) == ("error", "not_removed"), str(done)
+    assert done.reward.reward is None
 
 
 def test_a_gate_ends_the_trial(trial: Try) -> None:

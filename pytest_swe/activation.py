@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from pytest_swe import defaults, fixtures
-from pytest_swe.agents import refuse_without_agent
+from pytest_swe.agents import refuse_at_start, refuse_without_agent
 from pytest_swe.collection import REPO_FILE, TASK_FILE, CollectionPlugin, file_of, host_code_in, is_task_repository
 from pytest_swe.dataset.cache import writable
 from pytest_swe.dataset.source import dataset_path, looks_like_dataset
@@ -181,7 +181,12 @@ def _refuse_empty(config: pytest.Config, run: Run) -> None:
     if settings.shell and _distributes(config):
         raise pytest.UsageError("--swe-shell needs the terminal: use -n0")
     looking_only = config.option.collectonly or settings.check or getattr(config.option, "setupplan", False)
-    refuse_without_agent(settings)
+    try:
+        refuse_without_agent(settings)
+        if not looking_only:
+            refuse_at_start(settings)
+    except SweError as error:
+        raise usage(error) from None
     if not settings.preds and not settings.agents and not looking_only:
         raise pytest.UsageError(
             "nothing to evaluate: give --swe-preds FILE, gold or base, or --swe-agent NAME (or --collect-only)"

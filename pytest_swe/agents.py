@@ -7,11 +7,10 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-import pytest
-
 from pytest_swe import registry
 from pytest_swe.agent.base import Agent, ModelProtocol
 from pytest_swe.agent.builtin import known_arguments, needs_model
+from pytest_swe.agent.endpoint.keys import key_of
 from pytest_swe.agent.endpoint.routes import ModelRoute
 from pytest_swe.agent.kit import kit_of
 from pytest_swe.agent_work import AgentSetting
@@ -222,6 +221,15 @@ def depends_on(settings: Settings) -> dict[str, object]:
 
 
 def refuse_without_agent(settings: Settings) -> None:
-    """Options that mean nothing without an agent. Raises pytest.UsageError."""
+    """Options that mean nothing without an agent. Raises UsageError."""
     if not settings.agents and (settings.attempts > 1 or settings.agent_args or settings.models):
-        raise pytest.UsageError("--swe-attempts, --swe-agent-arg and --swe-model need --swe-agent")
+        raise UsageError("--swe-attempts, --swe-agent-arg and --swe-model need --swe-agent")
+
+
+def refuse_at_start(settings: Settings) -> None:
+    """What no item could use, before anything starts: addresses, keys and values of models. Raises UsageError."""
+    for route in (policy_route("", settings) if settings.model_url else None, user_route(settings)):
+        if route is not None:
+            key_of(route)
+    given(settings)
+    compose_values(settings)

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import http.client
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import tenacity
 
 from pytest_swe.agent.endpoint.connection import Connections, NoConnection, Reply, TooLong
+from pytest_swe.agent.endpoint.keys import key_of
 from pytest_swe.agent.endpoint.meter import Trouble
 from pytest_swe.agent.endpoint.routes import Limits, ModelRoute, address
 from pytest_swe.agent.endpoint.wire import one_line
-from pytest_swe.errors import UsageError
 from pytest_swe.sandbox.images.retry_after import retry_after
 
 #: Headers of a client that are passed on, and those of an answer that go back. All others are dropped: keys, cookies,
@@ -45,7 +44,7 @@ class Upstream:
     """One route's server. Raises UsageError when the key's variable is not set."""
 
     def __init__(self, route: ModelRoute, limits: Limits) -> None:
-        self.key = _key(route)
+        self.key = key_of(route)
         self._route = route
         self._limits = limits
 
@@ -132,17 +131,3 @@ def _told(outcome: Outcome) -> float | None:
 def _last(state: tenacity.RetryCallState) -> Outcome:
     found: Outcome = state.outcome.result() if state.outcome else Outcome()
     return found
-
-
-def _key(route: ModelRoute) -> str:
-    if route.key_variable is None:
-        return ""
-    key = os.environ.get(route.key_variable, "").strip()
-    if not key:
-        raise UsageError(
-            f"the key of the {route.route} model is not there: {route.key_variable} is not set",
-            hint=f"export {route.key_variable}, or name another variable",
-        )
-    if not key.isascii() or not key.isprintable():
-        raise UsageError(f"the key in {route.key_variable} holds letters that no header can carry")
-    return key

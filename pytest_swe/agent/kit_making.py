@@ -42,12 +42,17 @@ exit 127
 
 
 def kit_named(name: str, directory: Path, *, python: str) -> Path:
-    """`make_kit` of an agent by its name. Raises UsageError, with the nearest name for one that is none."""
+    """`make_kit` of an agent by its name. Raises UsageError, with the nearest name for one that is none, and for a
+    directory that cannot be written.
+    """
     if name not in described_names():
         near = difflib.get_close_matches(name, described_names(), 1)
         guess = f"did you mean {near[0]!r}? " if near else ""
         raise UsageError(f"no agent {name!r} has a kit: {guess}known are {', '.join(described_names())}")
-    return make_kit(name, described(name).description, directory, python=python)
+    try:
+        return make_kit(name, described(name).description, directory, python=python)
+    except OSError as error:
+        raise UsageError(f"{error.filename or directory}: {error.strerror or error}") from error
 
 
 def make_kit(name: str, description: Description, directory: Path, *, python: str) -> Path:

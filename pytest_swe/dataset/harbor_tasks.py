@@ -106,7 +106,7 @@ def stamp_of_tasks(root: Path) -> str:
                 newest = max(newest, stat.st_mtime, stat.st_ctime)
                 facts = f"{path}\n{stat.st_size} {stat.st_mode} {stat.st_mtime_ns} {stat.st_ctime_ns} {stat.st_ino}\n"
                 seen.update(facts.encode("utf-8", "surrogateescape"))
-        except RowInvalid as error:  # that task's own problem, told when it is read
+        except (RowInvalid, OSError) as error:  # that task's own problem, told when it is read
             seen.update(str(error).encode("utf-8", "surrogateescape"))
     if (root / DATASET).is_file():
         seen.update((root / DATASET).read_bytes())

@@ -209,7 +209,10 @@ def _refuse_predictions(dataset: Dataset) -> None:
     first = next((ref for ref in dataset.refs if not ref.problem), None)
     if first is None:
         return
-    row = dataset.load(first)
+    try:
+        row = dataset.load(first)
+    except RowInvalid:  # told as that row's own
+        return
     if "model_patch" in row and not _ONLY_IN_ROWS & row.keys():
         hint = f"give it with --swe-preds {dataset.path}"
         raise UsageError(f"{dataset.path}: predictions, not a data set", hint=hint)

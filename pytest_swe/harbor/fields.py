@@ -130,10 +130,12 @@ def _transport(value: object) -> object:
     return "streamable-http" if value == "http" else value
 
 
-#: A limit: more than nothing, finite.
-Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False), BeforeValidator(_no_truth)]
-#: A pause or a grace: none, or finite.
-Pause = Annotated[float, Field(ge=0, allow_inf_nan=False), BeforeValidator(_no_truth)]
+#: Seconds that an engine, a shell and a clock still understand.
+_LONGEST = 30 * 86400
+#: A limit: more than nothing, at most 30 days.
+Seconds = Annotated[float, Field(gt=0, le=_LONGEST, allow_inf_nan=False), BeforeValidator(_no_truth)]
+#: A pause or a grace: none, or as long.
+Pause = Annotated[float, Field(ge=0, le=_LONGEST, allow_inf_nan=False), BeforeValidator(_no_truth)]
 Number = Annotated[float, Field(allow_inf_nan=False), BeforeValidator(_no_truth)]
 Count = Annotated[int, Field(ge=0), BeforeValidator(_no_truth)]
 Some = Annotated[int, Field(gt=0), BeforeValidator(_no_truth)]

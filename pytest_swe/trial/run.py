@@ -18,7 +18,7 @@ from pytest_swe.agent.endpoint.item import ModelOfItem
 from pytest_swe.agent.kit import upload_kit
 from pytest_swe.agent.oracle import NoSolution
 from pytest_swe.agent.surroundings import make_place
-from pytest_swe.errors import HarnessError, SandboxFileError
+from pytest_swe.errors import HarnessError, RowInvalid, SandboxFileError
 from pytest_swe.harbor.limits import StepLimits, TrialLimits
 from pytest_swe.harbor.steps import SETUP, below_gate
 from pytest_swe.harbor.task import HarborTask, TaskStep
@@ -29,7 +29,7 @@ from pytest_swe.sandbox.processes import end_others, processes
 from pytest_swe.stages import Stages
 from pytest_swe.trial.concealing import conceal
 from pytest_swe.trial.environment import Environment, HealthCheckFailed, Wanted, await_healthy
-from pytest_swe.trial.inside import AGENT_LOGS, ARTIFACTS, VERIFIER_LOGS, fresh, tar_of
+from pytest_swe.trial.inside import AGENT_LOGS, ARTIFACTS, SOON, VERIFIER_LOGS, fresh, tar_of
 from pytest_swe.trial.judging import Judging, Opens, bytes_of, executable_of, keep_verified
 from pytest_swe.trial.setting import StepDone, TrialSetting
 from pytest_swe.trial.transcript import NAME, as_bytes, left_in
@@ -81,6 +81,7 @@ class TrialRun:
         """Directories, loose files, the container's own check, and the agent installed. Raises SweError."""
         self._stages.enter("setup")
         fresh(self.main, AGENT_LOGS, VERIFIER_LOGS, ARTIFACTS)
+        self._check_user(self._task.steps[0].settings.agent_user)
         if self._task.loose_files:
             self._upload(self._task.loose_files, self._here)
         check = self._task.config.environment.healthcheck
@@ -152,6 +153,13 @@ class TrialRun:
             verifier_seconds=verified.seconds,
             spans=spans,
         )
+
+    def _check_user(self, user: str | None) -> None:
+        """Before any agent was here: later a user that is gone may be its doing."""
+        done = self.main.exec(["/bin/sh", "-c", ":"], cwd="/", user=user, timeout=SOON) if user else None
+        if done is not None and done.exit_code != 0:
+            said = (done.stderr or done.stdout).decode("utf-8", "replace").strip()[-200:]
+            raise RowInvalid(f"nothing can be run as {user!r} in the task's container: {said}", field="agent.user")
 
     def _prepare(self, step: TaskStep) -> None:
         files = self._task.workdir(step)

@@ -13,6 +13,7 @@ import pytest
 from scripted_model import (
     Canned,
     ScriptedModel,
+    Seen,
     anthropic_text,
     openai_stream,
     openai_text,
@@ -180,9 +181,32 @@ def test_a_refused_key_is_our_own_trouble(make: Make) -> None:
         assert KEY.encode() not in answer.body + repr(answer.headers).encode()
         trouble = asked.gate.trouble
         assert trouble is not None
-        assert not trouble.provokable
+        assert trouble.provokable
+        assert asked.gate.is_broken  # our own request was refused as well
         assert KEY not in asked.calls.read_text()
         assert "[key]" in asked.calls.read_text()
+
+
+@pytest.mark.parametrize("status", [401, 402])
+def test_a_key_that_is_refused_for_one_request_alone_is_not_broken(make: Make, status: int) -> None:
+    """A key without the scope of embeddings, or too little money for so many tokens: an agent can ask for that."""
+
+    class Picky(ScriptedModel):
+        def next_reply(self, seen: Seen) -> Canned:
+            self.seen.append(seen)
+            if seen.path.endswith("embeddings") or seen.json.get("max_tokens"):
+                return packed({"error": "no"}, status=status)
+            return openai_text("ok")
+
+    for call, body in (
+        ("v1/embeddings", {"model": "m", "input": "x"}),
+        ("v1/chat/completions", {"model": "m", "messages": [], "max_tokens": 999999}),
+    ):
+        with Picky() as model:
+            asked = make(model.url)
+            assert asked.ask(body, call=call).status == status
+            assert asked.gate.trouble is not None
+            assert not asked.gate.is_broken
 
 
 def test_a_redirect_is_not_followed(make: Make) -> None:

@@ -86,6 +86,18 @@ def test_tasks_with_the_same_name_are_told_apart(tmp_path: Path) -> None:
     assert [name for name, _ in listed(tmp_path)] == ["x/same", "y/same", "other"]
 
 
+@pytest.mark.parametrize("name", ["instruction.md", "environment/loop", "tests/test.sh"])
+def test_a_link_that_leads_to_itself_costs_its_task_only(tmp_path: Path, name: str) -> None:
+    for place in ("a", "b"):
+        task(tmp_path / place)
+    link = tmp_path / "a" / name
+    link.parent.mkdir(exist_ok=True)
+    link.unlink(missing_ok=True)
+    link.symlink_to(link.name)
+    found = {ref.instance_id: ref.problem for ref in open_dataset(str(tmp_path)).refs}
+    assert found == {"a": f"{name}: neither a file nor a directory", "b": ""}
+
+
 def test_a_broken_task_costs_no_other(tmp_path: Path) -> None:
     task(tmp_path / "a-good")
     task(tmp_path / "b-toml", {"task.toml": "x = ["})

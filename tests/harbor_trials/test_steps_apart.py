@@ -94,3 +94,9 @@ def test_processes_of_an_agent_are_gone_before_the_next_step(trial: Try) -> None
     assert done.text("steps/a/agent/started") != ""
     assert done.text("steps/a/verifier/left") == ""
     assert done.text("steps/b/agent/left") == ""
+
+
+def test_a_user_that_the_container_does_not_have_is_the_tasks_fault(trial: Try) -> None:
+    done = trial({**TASK, "task.toml": f'agent.user = "ghost"\n{STEPS}'}, CommandAgent("true"))
+    assert (done.reward.status, done.reward.reason) == ("error", "row_invalid"), str(done)
+    assert "agent.user: nothing can be run as 'ghost'" in done.reward.detail

@@ -16,7 +16,7 @@ from pytest_swe.agent.endpoint.probe import Probe
 from pytest_swe.agent.endpoint.questions import Questions, question_of
 from pytest_swe.agent.endpoint.recorder import Recorder, Secrets
 from pytest_swe.agent.endpoint.routes import Limits, ModelRoute, called
-from pytest_swe.agent.endpoint.upstream import ANSWERED, Outcome, Upstream
+from pytest_swe.agent.endpoint.upstream import ANSWERED, REFUSED, Outcome, Upstream
 from pytest_swe.agent.endpoint.wire import Answer, Request, one_line, refusal
 from pytest_swe.model import JSON
 
@@ -88,6 +88,7 @@ class Service:
         self.meter.done(usage, attempts=outcome.attempts, trouble=trouble)
         if trouble is not None:
             self._probe.call = call
+            self._probe.refused = outcome.reply is not None and outcome.reply.status in REFUSED
         answer = self._answered(outcome, bodies.without_count(body) if sent.counted else body)
         facts: dict[str, JSON] = {
             "number": next(self._numbers),

@@ -23,7 +23,7 @@ ANTHROPIC_VERSION = "2023-06-01"
 
 #: What is worth another attempt. 529 is Anthropic's "overloaded". https://docs.anthropic.com/en/api/errors
 AGAIN = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
-#: Our key, or its account, is at fault: no request of an agent brings these about.
+#: Our key, or its account, is at fault; or the agent asked for what that key may not have, or cannot pay.
 REFUSED = frozenset({401, 402})
 
 #: A longer Retry-After is the client's to wait for. Seconds.
@@ -109,9 +109,7 @@ def _judged(reply: Reply) -> Outcome:
         detail = f"the model's server redirects (status {reply.status}); name the address where it ends"
         return Outcome(trouble=Trouble(detail, False))
     if reply.status in REFUSED:
-        return Outcome(
-            reply=reply, trouble=Trouble(f"the model's server refuses our key: status {reply.status}", False)
-        )
+        return Outcome(reply=reply, trouble=Trouble(f"the model's server refuses our key: status {reply.status}", True))
     if reply.status in AGAIN or reply.status >= 500:
         detail = f"the model's server answers with status {reply.status}"
         return Outcome(reply=reply, trouble=Trouble(detail, True), again=reply.status in AGAIN)

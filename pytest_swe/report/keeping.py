@@ -5,6 +5,8 @@ from __future__ import annotations
 import logging
 from pathlib import Path, PurePosixPath
 
+from pytest_swe.masking import Secrets
+
 log = logging.getLogger(__name__)
 
 #: What an agent and a trial write, at the top and below each step.
@@ -14,14 +16,18 @@ EARLIER = "earlier"
 
 
 class Keeping:
-    """Writes below ``place``; None keeps nothing. What cannot be written costs no verdict: it is logged."""
+    """Writes below ``place``, without ``secrets``; None keeps nothing.
 
-    def __init__(self, place: Path | None) -> None:
+    What cannot be written costs no verdict: it is logged.
+    """
+
+    def __init__(self, place: Path | None, secrets: Secrets | None = None) -> None:
         self.place = place
+        self._secrets = secrets or Secrets(())
 
     def below(self, *names: str) -> Keeping:
         """The same for a directory below."""
-        return Keeping(self.place.joinpath(*names) if self.place is not None else None)
+        return Keeping(self.place.joinpath(*names) if self.place is not None else None, self._secrets)
 
     def write(self, name: str, content: bytes, *, executable: bool = False) -> None:
         """One file; a name that leads out of the directory is left out."""
@@ -30,7 +36,7 @@ class Keeping:
             return
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content)
+            path.write_bytes(self._secrets.masked(content))
             path.chmod(0o755 if executable else 0o644)
         except OSError as error:
             log.warning("%s is not kept: %s", path, error.strerror)

@@ -231,7 +231,7 @@ class TrialRun:
         )
 
     def _keeping(self, step: TaskStep) -> Keeping:
-        found = Keeping(self._place)
+        found = Keeping(self._place, self._setting.secrets)
         return found.below("steps", step.name) if step.name else found
 
     def _keep(self, step: TaskStep, run: AgentRun | None) -> dict[str, JSON] | None:

@@ -11,6 +11,7 @@ from pytest_swe.agent.base import Agent, AgentRun, Usage
 from pytest_swe.agent.endpoint.routes import ModelRoute
 from pytest_swe.harbor.limits import LimitOptions
 from pytest_swe.harbor.steps import Rewards
+from pytest_swe.masking import Secrets
 from pytest_swe.model import JSON, Network
 from pytest_swe.trial.values import ComposeValue
 
@@ -37,6 +38,12 @@ class TrialSetting:
     network: Network | None = None
     mcp: Literal["off", "optional", "required"] = "optional"
     force_build: bool = False
+
+    @property
+    def secrets(self) -> Secrets:
+        """What of this host the task's programs may print, and nothing of ours may keep."""
+        chosen = (value.text for value in self.compose_values.values() if value.secret)
+        return Secrets((*self.given.values(), *chosen))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,7 +24,7 @@ from pytest_swe.model import JSON, Candidate, Instance, Network, Reason, Sandbox
 from pytest_swe.outcome import Attempted
 from pytest_swe.policy import Policy
 from pytest_swe.report.keeping import Keeping
-from pytest_swe.reward import Outcome, Verdict, verdict_of_error
+from pytest_swe.reward import Outcome, Reward, Verdict, verdict_of_error
 from pytest_swe.sandbox.base import SandboxProvider, image_of
 from pytest_swe.trial.environment import Environment, Place, Wanted, made, network_of, refuse_hardware
 from pytest_swe.trial.places import agent_place, verifier_place
@@ -255,7 +255,10 @@ class Trial(Attempting):
         # Where a step could not be judged, the rewards of the others stand at them, and make nothing together.
         if verdict.status in ("resolved", "unresolved") and self._rewards is not None:
             update |= {"reward": number_of(self._rewards), "rewards": dict(self._rewards)}
-        return replace(outcome, reward=reward.model_copy(update=update))
+        line = reward.model_copy(update=update).model_dump(mode="json", by_alias=True)
+        # What a verifier printed may stand there.
+        told = {name: self._setting.secrets.masked_json(line[name]) for name in ("detail", "steps", "attempts")}
+        return replace(outcome, reward=Reward.model_validate({**line, **told}))
 
     def _agent(self) -> dict[str, object]:
         setting = self._setting

@@ -146,3 +146,16 @@ def test_a_task_that_asks_for_what_cannot_be_starts_nothing(trial: Try) -> None:
     assert [each.reward.status for each in refused] == ["error"] * 4
     assert "NOT_GIVEN" in refused[1].reward.detail
     assert [each for each in refused if "acquire" in each.reward.phases_ms] == []
+
+
+def test_a_value_of_this_host_that_a_verifier_prints_is_kept_nowhere(trial: Try) -> None:
+    key = "sk-value-of-this-host"
+    files = {
+        "task.toml": '[verifier]\nenv = { KEY = "${KEY}" }\n',
+        "tests/test.sh": '#!/bin/bash\necho "key: $KEY"\necho "$KEY" > /logs/verifier/notes\n'
+        'echo "not a number: $KEY" > /logs/verifier/reward.txt\n',
+    }
+    done = trial(files, CommandAgent("true"), given={"KEY": key})
+    assert "key: [key]" in done.text("verifier/test-stdout.txt")
+    assert key not in done.reward.model_dump_json()
+    assert not [path for path in done.place.rglob("*") if path.is_file() and key in path.read_text()]

@@ -19,12 +19,13 @@ from pytest_swe.agent.endpoint.line import PYTHONS, Line, Started
 from pytest_swe.agent.endpoint.meter import Counts, Trouble
 from pytest_swe.agent.endpoint.pump import Pump
 from pytest_swe.agent.endpoint.questions import Asked
-from pytest_swe.agent.endpoint.recorder import Recorder, Secrets
+from pytest_swe.agent.endpoint.recorder import Recorder
 from pytest_swe.agent.endpoint.routes import Limits, ModelRoute, RouteName
 from pytest_swe.agent.endpoint.service import Service
 from pytest_swe.agent.endpoint.upstream import Upstream
 from pytest_swe.agent.endpoint.within import WithinSandbox
 from pytest_swe.errors import SweError, UsageError
+from pytest_swe.masking import Secrets
 from pytest_swe.sandbox.base import Sandbox
 
 #: Ports that are planned ahead: below those that a kernel hands out itself, above those of usual servers.

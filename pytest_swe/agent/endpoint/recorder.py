@@ -6,31 +6,10 @@ import base64
 import json
 import os
 import threading
-from collections.abc import Iterable
 from pathlib import Path
 
+from pytest_swe.masking import Secrets
 from pytest_swe.model import JSON
-
-#: A shorter key would be found in words that have nothing to do with it.
-SHORTEST_SECRET = 8
-MASK = "[key]"
-
-
-class Secrets:
-    """Keys that may show up in what an upstream answers. Those of less than `SHORTEST_SECRET` letters do not count."""
-
-    def __init__(self, values: Iterable[str]) -> None:
-        self._values = sorted({value for value in values if len(value) >= SHORTEST_SECRET}, key=len, reverse=True)
-
-    def masked(self, data: bytes) -> bytes:
-        """``data`` with `MASK` in place of each key, as it is or as JSON writes it."""
-        for value in self._values:
-            for form in (value.encode(), json.dumps(value)[1:-1].encode()):
-                data = data.replace(form, MASK.encode())
-        return data
-
-    def masked_text(self, text: str) -> str:
-        return self.masked(text.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")
 
 
 class Recorder:

@@ -14,10 +14,11 @@ from pytest_swe.agent.endpoint.connection import Connections
 from pytest_swe.agent.endpoint.meter import Meter
 from pytest_swe.agent.endpoint.probe import Probe
 from pytest_swe.agent.endpoint.questions import Questions, question_of
-from pytest_swe.agent.endpoint.recorder import Recorder, Secrets
+from pytest_swe.agent.endpoint.recorder import Recorder
 from pytest_swe.agent.endpoint.routes import Limits, ModelRoute, called
 from pytest_swe.agent.endpoint.upstream import ANSWERED, REFUSED, Outcome, Upstream
 from pytest_swe.agent.endpoint.wire import Answer, Request, one_line, refusal
+from pytest_swe.masking import Secrets
 from pytest_swe.model import JSON
 
 #: Refused requests that are written down; a client in a loop makes any number of them.

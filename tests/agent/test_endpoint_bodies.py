@@ -10,10 +10,10 @@ from scripted_model import ANTHROPIC_USAGE, USAGE, sse
 
 from pytest_swe.agent.base import ModelProtocol, Usage
 from pytest_swe.agent.endpoint.bodies import NotAllowed, prepared, usage_in, without_count
-from pytest_swe.agent.endpoint.recorder import Secrets
 from pytest_swe.agent.endpoint.routes import ModelRoute, address, called
 from pytest_swe.agent.endpoint.wire import Garbled, request_from
 from pytest_swe.errors import UsageError
+from pytest_swe.masking import Secrets
 
 
 def route(protocol: ModelProtocol = "openai", **more: Any) -> ModelRoute:

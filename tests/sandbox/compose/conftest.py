@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import subprocess
 import uuid
 from collections.abc import Callable, Iterator, Mapping
@@ -12,6 +14,10 @@ import pytest
 
 from pytest_swe.sandbox.compose.build import Build, Builder
 from pytest_swe.sandbox.docker import DockerProvider
+from pytest_swe.sandbox.group import Group, GroupSpec
+from pytest_swe.testing.conformance.fixtures import new_labels
+
+from .groups import SERVER, AcquireGroup, Standing, spec_of
 
 WriteTask = Callable[[Mapping[str, str]], Path]
 
@@ -60,3 +66,40 @@ def built_images_go() -> Iterator[None]:
         yield
     for name in made:
         subprocess.run(["docker", "image", "rm", "--force", name], capture_output=True)
+
+
+@pytest.fixture
+def compose_task(task: WriteTask) -> Callable[[str, Mapping[str, str]], Path]:
+    """A task with a compose file, and whatever else it is given."""
+
+    def write(compose: str, more: Mapping[str, str] | None = None) -> Path:
+        return task({"docker-compose.yaml": compose, **(more or {})})
+
+    return write
+
+
+@pytest.fixture
+def acquire_group(provider: DockerProvider) -> Iterator[AcquireGroup]:
+    with contextlib.ExitStack() as stack:
+
+        def acquire(spec: GroupSpec, labels: Mapping[str, str] | None = None) -> Group:
+            group = provider.acquire_group(spec, labels=labels or new_labels())
+            stack.callback(group.close)
+            return group
+
+        yield acquire
+
+
+@pytest.fixture(scope="module")
+def standing(provider: DockerProvider, tmp_path_factory: pytest.TempPathFactory, test_image: str) -> Iterator[Standing]:
+    """Main is built here, and has a command of its own."""
+    directory, labels = tmp_path_factory.mktemp("environment"), new_labels()
+    command = "    command: sh -c 'sleep 4321 & exec sleep 4321'\n"
+    text = SERVER.format(image=test_image).replace("  main:\n", f"  main:\n{command}", 1)
+    (directory / "docker-compose.yaml").write_text(text)
+    (directory / "Dockerfile").write_text(f"FROM {test_image}\nWORKDIR /app\nRUN echo {labels}\n")
+    spec = spec_of(directory, variables={"SHOWN": "fromtask"})
+    main = dataclasses.replace(spec.main, image="", env={"OF_THE_TASK": "spec"})
+    group = provider.acquire_group(dataclasses.replace(spec, main=main), labels=labels)
+    yield Standing(group, labels)
+    group.close()

@@ -18,6 +18,8 @@ from . import toy_rows
 
 #: Seconds in which what is waited for must happen, on a machine that others use too.
 PATIENCE = 120
+#: Seconds more for each item of a run: one takes 0.7 with two workers on two processors, more where others work.
+PER_ITEM = 3
 #: What the sandboxes of a run are given, and no file or terminal may show.
 CONFTEST = """\
 import os
@@ -53,6 +55,7 @@ class Room:
         self.ids = toy_rows.write(place, images, seconds=seconds)
         self.output = ""
         self.process: subprocess.Popen[bytes] | None = None
+        self._items = len(images)
         for name in ("home", "tmp", "state", "cache", "docker"):
             (place / name).mkdir()
         (place / "conftest.py").write_text(CONFTEST)
@@ -93,7 +96,7 @@ class Room:
     def finish(self) -> int:
         """Wait for its end, and that of all that it started. Returns the exit status."""
         assert self.process is not None
-        status = self.process.wait(PATIENCE)
+        status = self.process.wait(PATIENCE + self._items * PER_ITEM)
         wait_for(lambda: not self.processes())
         self.output = (self.place / "terminal").read_text(errors="replace")
         return status

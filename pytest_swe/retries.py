@@ -36,6 +36,7 @@ RULES: Mapping[Reason, Rule] = {
     Reason.MODEL_FAILED: Rule("once", 5.0),
     Reason.VERIFIER_FAILED: Rule("once"),
     Reason.NOT_REMOVED: Rule("once"),
+    Reason.DEADLINE: Rule("once"),
     Reason.SANDBOX_LOST: Rule("once", 0.5),
     Reason.OUT_OF_MEMORY: Rule("once"),
     Reason.DISK_FULL: Rule("once", 1.0),

@@ -17,6 +17,7 @@ REMOVAL_SECONDS = 120.0
 
 #: bash for `Around.begin`: the tree as the one commit that there is, where its past shows what an agent must not see.
 ONE_COMMIT = """\
+export GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=safe.directory GIT_CONFIG_VALUE_0='*'
 rm -rf .git
 git init --quiet . && git add --all && git -c user.name=pytest-swe -c user.email=pytest-swe@localhost \\
   commit --quiet --no-verify --allow-empty -m begin || exit 1

@@ -159,6 +159,17 @@ def test_prepare_builds_all_once(tasks: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.docker
+def test_an_image_that_does_not_build_is_told_without_the_hosts_path(tasks: Path, tmp_path: Path) -> None:
+    dockerfile = tasks / "fix-sum" / "environment" / "Dockerfile"
+    dockerfile.write_text("FROM pytest-swe/harbor-demo:1\nRUN false\n")
+    run(tmp_path, "r", tasks, "--swe-instance", "fix-sum", "--swe-agent", "oracle", "--swe-harbor-results", "jobs")
+    (line,) = lines(tmp_path, "r")
+    assert line["reason"] == "image_unavailable"
+    assert "fix-sum/environment/Dockerfile does not build" in line["detail"]
+    assert str(tmp_path) not in json.dumps(line)
+
+
+@pytest.mark.docker
 def test_keys_that_nobody_reads_are_told_once(tasks: Path, tmp_path: Path) -> None:
     config = tasks / "fix-sum" / "task.toml"
     config.write_text(config.read_text() + "\n[agnet]\ntimeout_sec = 3\n")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,13 +15,14 @@ from pytest_swe.convert import convert as convert_rows
 from pytest_swe.elsewhere import Generation
 from pytest_swe.errors import SweError, UsageError
 from pytest_swe.harbor_regrade import has_trials, regrade_trials
-from pytest_swe.regrade import Regraded, is_run, regrade_elsewhere, regrade_run
+from pytest_swe.regrade import is_run, regrade_elsewhere, regrade_run
+from pytest_swe.regrading import Regraded, saved_logs
 from pytest_swe.sandbox.base import BuildsImages
 from pytest_swe.validate import validate
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Entry point. Exit status: 0 done and nothing changed, 1 verdicts changed, 2 it could not be done."""
+    """Entry point. Exit status: 0 done and nothing changed, 1 verdicts changed, 2 nothing of it could be done."""
     given = list(sys.argv[1:] if argv is None else argv)
     split = given.index("--") if "--" in given else len(given)
     arguments = _parser().parse_args(given[:split])
@@ -164,34 +166,46 @@ def _import(arguments: argparse.Namespace) -> int:
 
 
 def _regrade(arguments: argparse.Namespace) -> int:
-    changed = total = 0
+    found: Counter[str] = Counter()
     for item in _items(arguments):
-        total += 1
-        changed += item.changed
-        if item.changed:
+        found["changed"] += item.changed
+        found["judged" if item.judged else "kept" if item.kept else "impossible"] += 1
+        if item.changed or not item.judged:
             sys.stdout.write(f"{item.instance_id} by {item.model}: {_said(item)}\n")
         if arguments.write and item.report is not None:
             text = json.dumps(item.report.official, indent=4)
             (item.place / "report.json").write_text(text, encoding="utf-8")
-    sys.stdout.write(f"{total} logs graded again, {changed} changed\n")
-    return 1 if changed else 0
+    said = [f"{found['judged']} logs graded again, {found['changed']} changed"]
+    said += [f"not judged again: {found['kept']}"] if found["kept"] else []
+    said += [f"cannot be judged again: {found['impossible']}"] if found["impossible"] else []
+    sys.stdout.write("; ".join(said) + "\n")
+    if found["impossible"] and not (found["judged"] or found["kept"]):
+        return 2
+    return 1 if found["changed"] else 0
 
 
 def _items(arguments: argparse.Namespace) -> Iterator[Regraded]:
     directory, dataset = arguments.directory, arguments.dataset
     generation: Generation = "2" if arguments.generation else ""
     if dataset and not is_run(directory):
-        return regrade_elsewhere(directory, dataset, generation)
+        yield from regrade_elsewhere(directory, dataset, generation)
+        return
     if generation:
         raise UsageError("--generation is for logs of other tools", hint="name their directory, and --dataset")
-    if has_trials(directory):
-        return regrade_trials(directory, dataset)
-    return regrade_run(directory, dataset)
+    trials = has_trials(directory)
+    if trials:
+        yield from regrade_trials(directory, dataset)
+    if not trials or saved_logs(directory):
+        yield from regrade_run(directory, dataset)
 
 
 def _said(item: Regraded) -> str:
     before, after = (f"{verdict.status} {verdict.reason or ''}".strip() for verdict in (item.before, item.after))
-    return f"{before} -> {after}"
+    if item.kept:
+        return f"{before}: not judged again: {item.kept}"
+    if item.impossible:
+        return f"{before}: cannot be judged again: {item.impossible}"
+    return f"{before} -> {after}" + (f" ({item.remark})" if item.remark else "")
 
 
 def _convert(arguments: argparse.Namespace) -> int:

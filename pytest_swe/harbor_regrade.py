@@ -17,11 +17,14 @@ from pytest_swe.harness.harbor import HarborHarness, task_of
 from pytest_swe.known import lines_in
 from pytest_swe.model import Candidate, Reason
 from pytest_swe.policy import Policy
-from pytest_swe.regrade import Regraded
+from pytest_swe.regrading import Regraded
 from pytest_swe.reward import Verdict, verdict_of_error
 from pytest_swe.sandbox.base import SandboxProvider
 from pytest_swe.trial.regrading import Regrading
 from pytest_swe.trial.setting import TrialSetting
+
+#: What verifiers bring about. Everything else came from the trial around them, of which nothing is repeated.
+_OF_VERIFIERS = frozenset({Reason.REWARD_BELOW, Reason.AGENT_TIMED_OUT, Reason.VERIFIER_FAILED})
 
 
 def has_trials(directory: Path) -> bool:
@@ -42,7 +45,7 @@ def regrade_trials(directory: Path, dataset: str | None = None) -> Iterator[Regr
         given = {each: value for each in options["envs"] if (value := os.environ.get(each)) is not None}
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise UsageError(f"{directory}: no readable run.json ({error})", hint="name a run's directory") from None
-    datasets = [open_dataset(source) for source in sources]
+    datasets = [open_dataset(source) for source in dict.fromkeys(sources)]
     provider = registry.provider(name, options.get("provider_options") or ())
     try:
         for line in lines_in(directory / "rewards.jsonl"):
@@ -60,14 +63,22 @@ def _regraded(
     given: Mapping[str, str],
 ) -> Regraded:
     before = Verdict(line["status"], Reason(line["reason"]) if line["reason"] else None)
-    try:
-        after = _verdict(line, place, datasets, provider, given)
-    except SweError as error:
-        after = verdict_of_error(error)
-    decided_by_control = after.status == "error" and after.reason == before.reason
-    if before.status == "unresolved" and (after.status == "unresolved" or decided_by_control):
-        after = before  # why it is none is also the agent's story, which is not told again; nor is a control run
-    return Regraded(line["instance_id"], line["model"], before, after, None, place)
+    kept, impossible, after = "", "", before
+    if before.reason is not None and before.reason not in _OF_VERIFIERS:
+        kept = f"{before.reason} is nothing that a verifier said"
+    else:
+        try:
+            after = _verdict(line, place, datasets, provider, given)
+        except SweError as error:
+            after = verdict_of_error(error)
+        if after.status == "error" and after.reason != Reason.VERIFIER_FAILED:
+            impossible = after.detail or str(after.reason)
+        elif before.status == "unresolved" and after.status == "error" and after.reason == before.reason:
+            kept = "the control decided, and it is not run again"
+        elif before.status == after.status == "unresolved":
+            after = before  # why it is none is also the agent's story, which is not told again
+    after = before if kept or impossible else after
+    return Regraded(line["instance_id"], line["model"], before, after, None, place, kept=kept, impossible=impossible)
 
 
 def _verdict(

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -18,6 +19,7 @@ from pytest_swe.errors import SweError
 from pytest_swe.extract import extracted
 from pytest_swe.harbor.task import HarborTask
 from pytest_swe.harness.base import Harness
+from pytest_swe.host_paths import host_paths
 from pytest_swe.model import Candidate, Instance, Reason, SandboxSpec, Status
 from pytest_swe.planning import Planned, Source
 from pytest_swe.reward import Outcome, Reward, Verdict, fault_of, value_of
@@ -105,8 +107,9 @@ class SweItem(pytest.Function):
 
     def skipped(self, verdict: Verdict) -> None:
         """Leave a skipped reward and skip."""
-        self.stash[OUTCOME] = Outcome(reward=self.reward(verdict))
-        pytest.skip(verdict.detail or str(verdict.reason))
+        reward = self.reward(verdict)
+        self.stash[OUTCOME] = Outcome(reward=reward)
+        pytest.skip(reward.detail or str(verdict.reason))
 
     def keep_outcome(self, job: Working) -> None:
         """The outcome of a Job that never had a sandbox, for the report on this setup."""
@@ -200,7 +203,7 @@ class SweItem(pytest.Function):
         )
 
     def identified(self, reward: Reward) -> Reward:
-        """The same line with what identifies this item: run, data set, line, repeat, worker."""
+        """The same line with what identifies this item: run, data set, line, repeat, worker; no path of this host."""
         identity: Mapping[str, object] = {
             "run_id": self.run.run_id,
             "dataset": self.plan.dataset.name,
@@ -213,13 +216,26 @@ class SweItem(pytest.Function):
         quarantine, known = self.run.quarantine, self.planned.instance_id
         held = ["quarantined"] if known in quarantine.instances else []
         held += ["quarantined_tests"] if known in quarantine.tests else []
-        return reward.model_copy(update={**identity, "flags": (*reward.flags, *held)})
+        update = {**identity, "flags": (*reward.flags, *held), **self._told(reward)}
+        return reward.model_copy(update=update)
+
+    def _told(self, reward: Reward) -> Mapping[str, object]:
+        """What errors said, as it may be handed on: every line comes by here, whoever made it."""
+        dataset, config = self.plan.dataset, self.config
+        places = (dataset.root or dataset.path.parent, config.invocation_params.dir, config.rootpath)
+        paths = host_paths(*map(str, places), str(self.run.settings.results))
+        attempts = (each.model_copy(update={"detail": paths.shown(each.detail)}) for each in reward.attempts)
+        return {
+            "detail": paths.shown(reward.detail),
+            "attempts": tuple(attempts),
+            "steps": reward.steps and tuple(cast("list[dict[str, object]]", paths.shown_in(reward.steps))),
+        }
 
 
 def loaded(run: Run, plan: DatasetPlan, planned: Planned) -> tuple[Harness, Instance]:
     """The family of an item's row, and the row with the limits that the options and hooks ask for."""
     dataset, settings = plan.dataset, run.settings
-    row = dataset.load(planned.ref)
+    row = run.quarantine.applied(dataset.load(planned.ref))
     if settings.repairs == "off":
         row = {**row, "repairs": False}
     harness = run.harness_of(row, dataset)

@@ -58,6 +58,8 @@ def _adorn(item: SweItem, call: pytest.CallInfo[None], report: pytest.TestReport
         report.when = "setup"  # then it is an error everywhere: terminal, JUnit, exit status
     if report.failed and (error is None or isinstance(error, (Unresolved, NotMeasured, SweError))):
         report.longrepr = _text(item, outcome)
+    if report.skipped and isinstance(report.longrepr, tuple):  # JUnit has it word for word, with the path
+        report.longrepr = (item.location[0], item.planned.ref.line, report.longrepr[2])
     _attach(item, report, outcome)
 
 
@@ -73,8 +75,9 @@ def _outcome(
         verdict = verdict_of_error(error)
         if verdict.reason == Reason.UNSUPPORTED and item.run.settings.unsupported == "skip":
             report.outcome = "skipped"
-            report.longrepr = (str(item.path), item.planned.ref.line, f"Skipped: {verdict.detail}")
-            return Outcome(reward=item.reward(replace(verdict, status="skipped")))
+            reward = item.reward(replace(verdict, status="skipped"))
+            report.longrepr = (str(item.path), item.planned.ref.line, f"Skipped: {reward.detail}")
+            return Outcome(reward=reward)
         return Outcome(reward=item.reward(verdict))
     if call.when == "call":
         # Something kept runtest from running, or from leaving a verdict: never a pass.
@@ -119,8 +122,11 @@ def _show_log(item: SweItem, outcome: Outcome) -> None:
 
 
 def _text(item: SweItem, outcome: Outcome) -> str:
-    logs = str(item.run.directory / outcome.reward.logs) if outcome.reward.logs else ""
-    text = explain(outcome, logs)
+    logs = item.run.directory / outcome.reward.logs
+    here = item.config.invocation_params.dir
+    if logs.is_relative_to(here):  # JUnit reports travel
+        logs = logs.relative_to(here)
+    text = explain(outcome, str(logs) if outcome.reward.logs else "")
     if outcome.kept:
         text += f"\n  kept: {shlex.join(outcome.kept)}   (the tests again: {REPEAT})"
     return text

@@ -1,4 +1,4 @@
-"""What is said once of a whole run: predictions that no item came of, and what nobody reads in tasks."""
+"""What is said once of a whole run: predictions that no item came of, what nobody reads in tasks, an idle option."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 
 from pytest_swe.dataset.harbor_tasks import FAMILY, warnings_in
 from pytest_swe.dataset.predictions import match
+from pytest_swe.outputs import NO_TASKS, has_tasks
 from pytest_swe.planning import Source
 from pytest_swe.run import Run
 
@@ -15,9 +16,10 @@ TOLD = 5
 
 
 def remarks(run: Run) -> list[str]:
-    """One line each, in file order; empty when every prediction was used, and every key of a task means something."""
+    """One line each, in file order; empty when all that was given was used, every prediction and key of a task."""
     ids = {ref.instance_id for plan in run.plans.values() for ref in plan.dataset.refs}
-    return [*(line for source in run.sources() for line in _of(source, ids)), *_some(list(_unread(run)))]
+    idle = [NO_TASKS] if run.settings.harbor_results is not None and not has_tasks(run) else []
+    return [*(line for source in run.sources() for line in _of(source, ids)), *_some(list(_unread(run))), *idle]
 
 
 def _unread(run: Run) -> Iterator[str]:

@@ -18,6 +18,7 @@ from pytest_swe.header import header
 from pytest_swe.item import SweItem
 from pytest_swe.known import Cache, lines_in
 from pytest_swe.leftovers import sweep_leftovers
+from pytest_swe.outputs import refuse_unwritable
 from pytest_swe.planning import Planned
 from pytest_swe.remarks import remarks
 from pytest_swe.report.baseline import Comparison, compare, told
@@ -64,6 +65,7 @@ class ReportingPlugin:
                 provider = self.run.provider()
                 if not _dry(self.run.config):
                     _refuse_wrong_address(provider)
+                    refuse_unwritable(self.run)
             if settings.baseline is not None:
                 _refuse_unreadable("--swe-baseline", settings.baseline)
             if settings.no_regressions and settings.baseline is None:
@@ -249,7 +251,10 @@ class ReportingPlugin:
         link_for_swebench(run)
         if run.settings.harbor_results is not None:
             expected = [planned for _, planned in self.rewards.expected.values()]
-            self._harbor = write_harbor_results(run, self.rewards.lines, expected, run.settings.harbor_results)
+            try:
+                self._harbor = write_harbor_results(run, self.rewards.lines, expected, run.settings.harbor_results)
+            except OSError as error:
+                self._troubles[f"--swe-harbor-results cannot be written: {error.strerror or error}"] += 1
         ids = list(
             dict.fromkeys(
                 ref.instance_id for plan in run.plans.values() for ref in plan.dataset.refs if not ref.problem

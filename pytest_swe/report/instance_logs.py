@@ -23,6 +23,8 @@ from pytest_swe.reward import Outcome
 
 #: What swebench appends to the log of a run that was stopped at its time-out.
 TIMED_OUT = "\n\nTimeout error: {seconds:.10g} seconds exceeded."
+#: Of the reward line, beside the log: whose it is, and by what else than the log it came about.
+_TOLD = {"instance_id", "model", "status", "reason", "dataset", "line", "repeat", "flags", "phases_ms"}
 
 
 def instance_directory(logs: Path, model: str, instance_id: str) -> Path:
@@ -64,9 +66,7 @@ def _facts(outcome: Outcome) -> JSON:
         assert isinstance(step, dict)
         if isinstance(step["run"], dict):
             step["run"]["output"] = {"base64": ""}
-    identity = outcome.reward.model_dump(
-        mode="json", include={"instance_id", "model", "status", "reason", "dataset", "line", "repeat"}
-    )
+    identity = outcome.reward.model_dump(mode="json", include=_TOLD)
     return {"schema": 1, "log": data, "reward": identity}
 
 

@@ -2,6 +2,9 @@
 
 The estimator is that of https://arxiv.org/abs/2107.03374: 1 - C(n-c, k) / C(n, k) of each instance, and their mean.
 Unlike elsewhere k = 1 is told too, and attempts that were not measured count as not resolved, as they do in the rate.
+
+The interval is Wilson's, of the mean over as many instances. The estimates lie between 0 and 1, so their variance is at
+most that of a proportion: it is never too narrow, and claims no certainty where all instances happen to agree.
 """
 
 from __future__ import annotations
@@ -10,6 +13,8 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
+
+from pytest_swe.report.wilson import wilson
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +52,6 @@ def _ks(most: int) -> list[int]:
 
 
 def _of(k: int, estimates: list[float]) -> PassAtK:
-    count = len(estimates)
-    mean = sum(estimates) / count
-    spread = 1.0
-    if count > 1:
-        variance = sum((each - mean) ** 2 for each in estimates) / (count - 1)
-        spread = 1.959964 * math.sqrt(variance / count)
-    return PassAtK(k, mean, max(0.0, mean - spread), min(1.0, mean + spread), count)
+    mean = sum(estimates) / len(estimates)
+    low, high = wilson(mean, len(estimates))
+    return PassAtK(k, mean, low, high, len(estimates))

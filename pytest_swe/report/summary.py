@@ -5,13 +5,13 @@ The rate is resolved / expected: errors, skipped and missing items count as not 
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from pytest_swe.report.pass_at_k import PassAtK, pass_at_k
+from pytest_swe.report.wilson import wilson
 
 Line = Mapping[str, Any]
 
@@ -54,7 +54,8 @@ def _summary(model: str, lines: Sequence[Line], expected: int) -> ModelSummary:
     count = Counter(str(line["status"]) for line in lines)
     measured = [float(line["reward"]) for line in lines if line["reward"] is not None]
     resolved = count["resolved"]
-    low, high = wilson(resolved, expected)
+    rate = resolved / expected if expected else 0.0
+    low, high = wilson(rate, expected)
     reasons = Counter(str(line["reason"]) for line in lines if line["reason"] and line["status"] != "resolved")
     return ModelSummary(
         model=model,
@@ -64,7 +65,7 @@ def _summary(model: str, lines: Sequence[Line], expected: int) -> ModelSummary:
         error=count["error"],
         skipped=count["skipped"],
         missing=max(0, expected - len(lines)),
-        rate=resolved / expected if expected else 0.0,
+        rate=rate,
         low=low,
         high=high,
         of_measured=resolved / len(measured) if measured else None,
@@ -91,17 +92,6 @@ def _repos(lines: Iterable[Line]) -> dict[str, tuple[int, int]]:
         resolved, total = found.get(str(line["repo"]), (0, 0))
         found[str(line["repo"])] = (resolved + (line["status"] == "resolved"), total + 1)
     return dict(sorted(found.items()))
-
-
-def wilson(successes: int, total: int, z: float = 1.959964) -> tuple[float, float]:
-    """Wilson's score interval for a proportion; (0, 1) when nothing was counted."""
-    if total <= 0:
-        return 0.0, 1.0
-    rate = successes / total
-    centre = rate + z * z / (2 * total)
-    spread = z * math.sqrt(rate * (1 - rate) / total + z * z / (4 * total * total))
-    scale = 1 + z * z / total
-    return max(0.0, (centre - spread) / scale), min(1.0, (centre + spread) / scale)
 
 
 def as_json(summaries: Iterable[ModelSummary]) -> dict[str, Any]:

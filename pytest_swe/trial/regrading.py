@@ -49,7 +49,9 @@ class Regrading(Trial):
         for step, limits in zip(self.task.steps, self._limits.steps, strict=True):
             files = self.kept / "steps" / step.name if step.name else self.kept
             if not (files / PLACE / MANIFEST).is_file():
-                break  # the first trial did not come so far
+                if done:  # nobody knows what an agent would have left in it
+                    raise UsageError(f"the trial did not come to step {step.name}, and now it would")
+                break
             done.append(self._again(step, files, limits.verifier))
             if done[-1].ends:
                 break

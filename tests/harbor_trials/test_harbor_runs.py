@@ -75,8 +75,55 @@ def test_a_mended_verifier_judges_again_without_an_agent(tasks: Path, tmp_path: 
     assert done.returncode == 1, done.stderr
     assert "word-count by gold: resolved -> unresolved reward_below" in done.stdout
     assert "word-count by nop" not in done.stdout
-    # The container of this one is gone, and its verdict with it.
-    assert "fix-sum by gold: resolved -> error unsupported" in done.stdout
+    # The container of this one is gone: nobody can say more of it, and nothing has changed.
+    gone = "it is verified in the agent's container, and that is gone"
+    assert f"fix-sum by gold: resolved: cannot be judged again: {gone}" in done.stdout
+    assert done.stdout.endswith("2 logs graded again, 1 changed; cannot be judged again: 2\n")
+
+
+@pytest.mark.docker
+def test_what_cannot_be_judged_again_is_no_change(tasks: Path, tmp_path: Path) -> None:
+    run(tmp_path, "r", tasks / "fix-sum", tasks / "word-count", "--swe-agent", "oracle", "-n2")
+    done = command(tmp_path, "regrade", "swe-results/r")
+    assert done.returncode == 0, done.stdout
+    assert done.stdout.endswith("1 logs graded again, 0 changed; cannot be judged again: 1\n")
+    run(tmp_path, "shared", tasks / "fix-sum", "--swe-agent", "oracle")
+    done = command(tmp_path, "regrade", "swe-results/shared")
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (
+        2,
+        "0 logs graded again, 0 changed; cannot be judged again: 1",
+    )
+
+
+@pytest.mark.docker
+def test_a_step_that_the_trial_did_not_come_to_cannot_be_judged(tasks: Path, tmp_path: Path) -> None:
+    task = tasks / "word-count"
+    steps = 'multi_step_reward_strategy = "final"\n[[steps]]\nname = "a"\nmin_reward = 1.0\n[[steps]]\nname = "b"\n'
+    text = (task / "task.toml").read_text().replace('schema_version = "1.4"\n', "")
+    head, _, body = steps.partition("[[")
+    (task / "task.toml").write_text(f'schema_version = "1.4"\n{head}{text}\n[[{body}')
+    for name in "ab":
+        (task / "steps" / name).mkdir(parents=True)
+        (task / "steps" / name / "instruction.md").write_text("Do it.\n")
+    run(tmp_path, "r", task, "--swe-agent", "nop")
+    assert [line["reason"] for line in lines(tmp_path, "r")] == ["reward_below"]
+    (task / "tests" / "test.sh").write_text("#!/bin/bash\necho 1 > /logs/verifier/reward.txt\n")
+    done = command(tmp_path, "regrade", "swe-results/r")
+    assert "word-count by nop: unresolved reward_below: cannot be judged again: " in done.stdout, done.stdout
+    assert "the trial did not come to step b" in done.stdout
+    assert done.returncode == 2
+
+
+@pytest.mark.docker
+def test_rows_and_tasks_of_one_run_are_both_judged_again(tasks: Path, tmp_path: Path, test_image: str) -> None:
+    quickstart = TASKS.parent / "quickstart"
+    build = [sys.executable, str(quickstart / "build.py"), "--base", test_image, "pytest-swe__spans-1"]
+    subprocess.run(build, check=True, capture_output=True)
+    run(tmp_path, "r", tasks / "word-count", f"{quickstart}::pytest-swe__spans-1", "--swe-preds", "gold", "-n2")
+    statuses = {line["instance_id"]: line["status"] for line in lines(tmp_path, "r")}
+    assert statuses == {"word-count": "resolved", "pytest-swe__spans-1": "resolved"}
+    done = command(tmp_path, "regrade", "swe-results/r")
+    assert (done.returncode, done.stdout) == (0, "2 logs graded again, 0 changed\n")
 
 
 @pytest.mark.docker
@@ -109,6 +156,17 @@ def test_prepare_builds_all_once(tasks: Path, tmp_path: Path) -> None:
         assert sorted(there) == names
     finally:
         subprocess.run(["docker", "rmi", *there], check=True, capture_output=True)
+
+
+@pytest.mark.docker
+def test_an_image_that_does_not_build_is_told_without_the_hosts_path(tasks: Path, tmp_path: Path) -> None:
+    dockerfile = tasks / "fix-sum" / "environment" / "Dockerfile"
+    dockerfile.write_text("FROM pytest-swe/harbor-demo:1\nRUN false\n")
+    run(tmp_path, "r", tasks, "--swe-instance", "fix-sum", "--swe-agent", "oracle", "--swe-harbor-results", "jobs")
+    (line,) = lines(tmp_path, "r")
+    assert line["reason"] == "image_unavailable"
+    assert "fix-sum/environment/Dockerfile does not build" in line["detail"]
+    assert str(tmp_path) not in json.dumps(line)
 
 
 @pytest.mark.docker

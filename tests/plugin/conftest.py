@@ -46,7 +46,7 @@ class Project:
     def run(self, *args: str | Path, provider: str = "toy") -> pytest.RunResult:
         """Run pytest in a process of its own, as a user does."""
         return self.pytester.runpytest_subprocess(
-            *map(str, args), "--swe-provider", provider, "--swe-rewards", "rewards.jsonl", "-p", "no:cacheprovider"
+            "--swe-provider", provider, "--swe-rewards", "rewards.jsonl", "-p", "no:cacheprovider", *map(str, args)
         )
 
     @property

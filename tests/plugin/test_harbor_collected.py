@@ -130,3 +130,11 @@ def test_a_broken_task_is_an_error_of_that_task_alone(project: Project) -> None:
     result = project.run("tasks", "--swe-preds", "gold")
     assert project.statuses == {"a": ("error", "unsupported"), "b": ("error", "row_invalid")}
     assert re.search(r"task\.toml:2: agent\.timeout_sec: expected a number, got the string 'abc'", result.stdout.str())
+
+
+def test_a_place_for_harbors_results_that_cannot_be_written_is_refused_at_the_start(project: Project) -> None:
+    task(project, "tasks/one")
+    result = project.run("tasks", "--swe-agent", "nop", "--swe-harbor-results=/proc/nowhere", "-n0")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: --swe-harbor-results /proc/nowhere cannot be written: *"])
+    assert project.started == []

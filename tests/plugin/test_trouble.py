@@ -64,15 +64,40 @@ def test_a_reader_that_raises_is_a_usage_error(project: Project) -> None:
 
 
 @pytest.mark.parametrize("shape", [("-n0",), ("-n2",)], ids=" ".join)
-def test_results_that_cannot_be_written_are_refused_before_anything_runs(
-    project: Project, shape: tuple[str, ...]
+@pytest.mark.parametrize("option", ["--swe-results", "--swe-rewards", "--swe-cache"])
+def test_a_place_that_cannot_be_written_is_refused_before_anything_runs(
+    project: Project, option: str, shape: tuple[str, ...]
 ) -> None:
-    (project.path / "swe-results").write_text("not a directory")
-    result = project.run(project.rows({"a-1": "resolved"}), "--swe-preds", "gold", *shape)
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    assert "swe-results" in result.stdout.str()
-    assert "Traceback" not in result.stdout.str() + result.stderr.str()
-    assert project.started == []
+    (project.path / "file").write_text("not a directory")
+    # Once below a file, once where no user, root included, makes directories.
+    for place in (project.path / "file" / "below" / "it", Path("/proc/nowhere/it")):
+        result = project.run(project.rows({"a-1": "resolved"}), "--swe-preds", "gold", f"{option}={place}", *shape)
+        assert result.ret == pytest.ExitCode.USAGE_ERROR
+        result.stderr.fnmatch_lines(
+            [f"ERROR: {option} {place} cannot be written: * (name a place that can be written)"]
+        )
+        assert "Traceback" not in result.stdout.str() + result.stderr.str()
+        assert project.started == []
+
+
+def test_who_only_looks_needs_no_place(project: Project) -> None:
+    data = project.rows({"a-1": "resolved"})
+    for looking in ("--collect-only", "--swe-check"):
+        assert project.run(data, "--swe-preds", "gold", "--swe-cache=/proc/nowhere", looking).ret == 0
+
+
+def test_nothing_is_left_where_it_was_tried(project: Project) -> None:
+    result = project.run(project.rows({"a-1": "resolved"}), "--swe-preds", "gold", "--swe-cache=answers", "-n0")
+    assert result.ret == 0
+    assert not [path for path in project.path.rglob(".pytest-swe-*") if path.name != ".pytest-swe-results"]
+
+
+def test_harbors_results_of_a_run_without_tasks_are_told_to_be_idle(project: Project) -> None:
+    data = project.rows({"a-1": "resolved"})
+    result = project.run(data, "--swe-preds", "gold", "--swe-harbor-results=/proc/nowhere", "-n0")
+    assert result.ret == 0
+    said = "--swe-harbor-results has no effect: there are no Harbor tasks in this run"
+    assert result.stdout.str().count(said) == 1
 
 
 def test_logs_that_cannot_be_written_cost_no_verdict(project: Project) -> None:

@@ -44,8 +44,16 @@ def test_one_attempt_each_is_told_by_the_rate_alone() -> None:
     assert pass_at_k([]) == []
 
 
-def test_the_interval_is_within_bounds_and_closes_when_all_agree() -> None:
-    [one, two] = pass_at_k(lines(a="rr", b="rr"))
-    assert (one.low, one.rate, one.high, two.rate) == (1.0, 1.0, 1.0, 1.0)
-    [one, _] = pass_at_k(lines(a="rr", b="uu"))
-    assert 0.0 <= one.low < one.rate < one.high <= 1.0
+@given(st.lists(st.lists(st.booleans(), min_size=2, max_size=6), min_size=1, max_size=30))
+def test_the_interval_holds_the_rate_and_is_never_certain(instances: list[list[bool]]) -> None:
+    said = {f"i{number}": "".join("ur"[good] for good in each) for number, each in enumerate(instances)}
+    for found in pass_at_k(lines(**said)):
+        assert 0.0 <= found.low <= found.rate <= found.high <= 1.0
+        assert found.high - found.low > 1.0 / (len(instances) + 5)
+
+
+@pytest.mark.parametrize(("letter", "low", "high"), [("u", 0.0, 0.4899), ("r", 0.5101, 1.0)])
+def test_four_instances_that_agree_leave_room_for_others(letter: str, low: float, high: float) -> None:
+    [one, two] = pass_at_k(lines(**dict.fromkeys("abcd", 2 * letter)))
+    assert (one.low, one.high) == pytest.approx((low, high), abs=5e-5)
+    assert (two.low, two.high) == (one.low, one.high)

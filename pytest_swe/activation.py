@@ -97,7 +97,7 @@ def _directories_of(file: Path) -> Sequence[Path]:
 def _with_parents(directory: Path) -> Sequence[Path]:
     """A directory of Harbor tasks, and those around it up to the ``dataset.toml`` that it belongs to."""
     around = tuple(directory.parents)[:LEVELS]
-    last = next((number for number, place in enumerate(around, 1) if (place / HARBOR_DATASET).is_file()), 0)
+    last = next((number for number, place in enumerate(around, 1) if os.path.lexists(place / HARBOR_DATASET)), 0)
     return (directory, *around[:last])
 
 

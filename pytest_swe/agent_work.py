@@ -16,6 +16,7 @@ from pytest_swe.agent.base import Agent, AgentRun, AgentSetupFailed, AgentTask, 
 from pytest_swe.agent.baseline import record
 from pytest_swe.agent.builtin import needs_model
 from pytest_swe.agent.concealment import Concealed, conceal
+from pytest_swe.agent.contract import run_agent, told_by_name
 from pytest_swe.agent.endpoint.item import ModelOfItem
 from pytest_swe.agent.endpoint.routes import ModelRoute
 from pytest_swe.agent.extraction import Extracted, extract
@@ -130,7 +131,7 @@ class AgentWork:
             baseline = record(sandbox, workdir)
             before = processes(sandbox)
         with self._stage("agent") as seconds, self._model.opened(sandbox) as (inside, endpoint):
-            run = self._setting.agent.run(inside, replace(task, model=endpoint, timeout=seconds))
+            run = run_agent(self._setting.agent, inside, replace(task, model=endpoint, timeout=seconds))
         with self._stage("after"):
             end_others(sandbox, before)
             self._keep(run)
@@ -151,7 +152,8 @@ class AgentWork:
         task = replace(self._task(workdir), setup_timeout=seconds)
         if self._setting.kit is not None:
             task = replace(task, kit=upload_kit(sandbox, self._setting.kit))
-        self._setting.agent.install(sandbox, task)
+        with told_by_name(self._setting.agent, "install()"):
+            self._setting.agent.install(sandbox, task)
         return task
 
     def _raise_if_never_begun(self, run: AgentRun) -> None:

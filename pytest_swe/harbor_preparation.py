@@ -22,7 +22,7 @@ from pytest_swe.harbor.variables import resolved, wanted
 from pytest_swe.harbor.verifiers import separate_verifier
 from pytest_swe.model import SandboxSpec
 from pytest_swe.sandbox.base import BuildsImages, SandboxProvider
-from pytest_swe.sandbox.group import GroupSpec
+from pytest_swe.sandbox.group import COMPOSE_HINT, GroupSpec
 from pytest_swe.sandbox.images.base import PullFailed
 from pytest_swe.sandbox.images.pull import HasImages
 from pytest_swe.trial.environment import Place
@@ -120,7 +120,7 @@ def _ready(each: Needed, provider: SandboxProvider, *, force_build: bool) -> tup
     place = each.place
     if place.compose is not None:
         if not isinstance(provider, PreparesGroups):
-            raise Unsupported(f"provider {provider.name} runs no compose files: use docker or podman")
+            raise Unsupported(f"provider {provider.name} runs no tasks with a compose file", hint=COMPOSE_HINT)
         main = SandboxSpec(image=place.image, workdir="", user="", keep_entrypoint=True)
         return provider.prepare_group(
             GroupSpec(

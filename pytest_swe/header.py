@@ -11,6 +11,7 @@ from pytest_swe.dataset.source import Dataset
 from pytest_swe.errors import SweError
 from pytest_swe.planning import Source
 from pytest_swe.run import DatasetPlan, Run
+from pytest_swe.user_code import user_code
 
 
 def header(run: Run, *, ask_engine: bool) -> list[str]:
@@ -58,11 +59,13 @@ def _first_family(run: Run, dataset: Dataset) -> Iterator[str]:
     try:
         row = dataset.load(first)
         harness = run.harness_of(row, dataset)
+        with user_code("the family's generation()"):
+            generation = harness.generation(row)
     except SweError:
         return  # the rows say it themselves, each in its own item
     yield harness.name
-    if harness.generation(row):
-        yield f"{harness.generation(row)} generation"
+    if generation:
+        yield f"{generation} generation"
 
 
 def _candidates(source: Source) -> Iterator[str]:
@@ -82,6 +85,8 @@ def _candidates(source: Source) -> Iterator[str]:
 
 def _engine(run: Run) -> str:
     try:
-        return f"{run.settings.provider}, {run.provider().check()}"
+        provider = run.provider()
+        with user_code("the provider's check()"):
+            return f"{run.settings.provider}, {provider.check()}"
     except SweError as error:
         return f"{run.settings.provider}: {error}"

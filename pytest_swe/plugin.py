@@ -85,7 +85,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
         and collection_path / "sweb.yaml" not in config.stash.get(DATASETS, ())
     ):
         return True
-    if os.path.isfile(collection_path / "task.toml") and collection_path not in config.stash.get(DATASETS, ()):
+    if os.path.lexists(collection_path / "task.toml") and collection_path not in config.stash.get(DATASETS, ()):
         from pytest_swe.harbor.tree import looks_like_task
 
         return looks_like_task(collection_path) or None
@@ -105,10 +105,14 @@ def _may_be_dataset(path: Path) -> bool:
 def _anchor(argument: str) -> str:
     """From where pytest looks for conftest files: in a directory it also imports ``test*/conftest.py``.
 
-    Of a Harbor task that is the verifier's, and hostile; beside a file pytest looks in no directory below.
+    Of a Harbor task that is the verifier's, and hostile; beside a file pytest looks in no directory below. Where
+    ``task.toml`` is none any other file does, or one without any directory around it that has tests.
     """
-    file = Path(argument) / "task.toml"
-    return str(file) if os.path.isfile(file) else argument
+    if not os.path.lexists(Path(argument) / "task.toml"):
+        return argument
+    with os.scandir(argument) as entries:
+        files = [entry.path for entry in entries if entry.is_file()]
+    return min(files, key=lambda path: not path.endswith("task.toml"), default=os.devnull)
 
 
 __all__: Sequence[str] = ()

@@ -8,7 +8,6 @@ from __future__ import annotations
 import functools
 import logging
 import os
-import reprlib
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -35,7 +34,7 @@ from pytest_swe.report.names import distinct_names
 from pytest_swe.reward import Reward
 from pytest_swe.sandbox.base import SandboxProvider, held_digests
 from pytest_swe.settings import Settings
-from pytest_swe.user_code import user_code
+from pytest_swe.user_code import refuse_other, user_code
 from pytest_swe.working import CLOSING, Working
 
 log = logging.getLogger(__name__)
@@ -245,8 +244,7 @@ class Run:
             return registry.harness(found)
         if found is None:
             raise RowInvalid("no family for this row", path=dataset.path, instance_id=str(row.get("instance_id", "")))
-        if not hasattr(found, "evaluate"):
-            raise SweError(f"pytest_swe_harness returned {reprlib.repr(found)}: expected a harness or a family's name")
+        refuse_other(found, "pytest_swe_harness", "a harness or a family's name", _OF_A_HARNESS)
         return found
 
     def provider(self) -> SandboxProvider:
@@ -257,8 +255,7 @@ class Run:
                 found = self.config.hook.pytest_swe_sandbox_provider(config=self.config, name=name)
                 if found is None:
                     found = registry.provider(name, self.settings.provider_options)
-            if not hasattr(found, "acquire"):
-                raise SweError(f"pytest_swe_sandbox_provider returned {reprlib.repr(found)}: expected a provider")
+            refuse_other(found, "pytest_swe_sandbox_provider", "a provider", _OF_A_PROVIDER)
             self._provider = found
         return self._provider
 
@@ -293,6 +290,10 @@ class Run:
 
 
 RUN = pytest.StashKey[Run]()
+
+#: Without these nothing can be told of a run, or judged.
+_OF_A_HARNESS = ("instance", "generation", "evaluate", "grade")
+_OF_A_PROVIDER = ("check", "acquire", "sweep", "close")
 
 
 @functools.cache

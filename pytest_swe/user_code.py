@@ -1,9 +1,10 @@
-"""Calls into hooks of users: what one raises costs what asked for it, never the run."""
+"""Calls into hooks of users: what one raises, or returns in error, costs what asked for it, never the run."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from reprlib import repr as short
 
 import pytest
 
@@ -23,3 +24,13 @@ def user_code(hook: str) -> Iterator[None]:
         raise
     except Exception as error:
         raise SweError(f"{hook}: {verdict_of_error(error).detail}") from error
+
+
+def refuse_other(found: object, hook: str, expected: str, methods: tuple[str, ...]) -> None:
+    """Raises SweError for what a hook returned when it is none: no text as ``name``, or not these methods."""
+    with user_code(hook):
+        lacking = [name for name in methods if not callable(getattr(found, name, None))]
+        if not isinstance(getattr(found, "name", None), str):
+            lacking.insert(0, "name")
+    if lacking:
+        raise SweError(f"{hook} returned {short(found)}, which has no {', '.join(lacking)}: expected {expected}")

@@ -30,7 +30,8 @@ def main(arguments: list[str] | None = None) -> int:
         print("build.py: there is no command `docker`", file=sys.stderr)
         return 1
     except subprocess.CalledProcessError as failed:
-        print(f"{failed.output}build.py: docker build ended with status {failed.returncode}", file=sys.stderr)
+        hint = " (they stand on the quickstart's: build those first, python ../quickstart/build.py)"
+        print(f"{failed.output}build.py: docker build ended with status {failed.returncode}{hint}", file=sys.stderr)
         return 1
     return 0
 

@@ -37,7 +37,8 @@ def main(arguments: list[str] | None = None) -> int:
         print("build.py: there is no command `docker`", file=sys.stderr)
         return 1
     except subprocess.CalledProcessError as failed:
-        print(f"{failed.output}build.py: docker build ended with status {failed.returncode}", file=sys.stderr)
+        hint = "" if options.base else " (without a registry: --base names an image that the engine has, with Python and pip)"
+        print(f"{failed.output}build.py: docker build ended with status {failed.returncode}{hint}", file=sys.stderr)
         return 1
     return 0
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import difflib
 import importlib
-from typing import cast
 
 from pytest_swe.agent.base import Agent
 from pytest_swe.agent.command import CommandAgent
+from pytest_swe.agent.contract import checked_agent
 from pytest_swe.agent.described import described, described_names
 from pytest_swe.agent.oracle import Nop, Oracle
 from pytest_swe.errors import UsageError
+from pytest_swe.reward import verdict_of_error
 
 COMMAND = "command:"
 
@@ -51,10 +52,10 @@ def known_arguments(agent: Agent) -> frozenset[str] | None:
 def _class_of(text: str) -> Agent:
     module, _, attribute = text.partition(":")
     try:
-        made = getattr(importlib.import_module(module), attribute)()
+        return checked_agent(getattr(importlib.import_module(module), attribute)(), text)
+    except UsageError:
+        raise
     except (ImportError, AttributeError, TypeError) as error:
         raise UsageError(f"--swe-agent {text}: {error}", hint="expected a class without arguments") from error
-    lacking = [name for name in ("name", "protocols", "mcp", "install", "run") if not hasattr(made, name)]
-    if lacking:
-        raise UsageError(f"--swe-agent {text}: an agent has {', '.join(lacking)} as well")
-    return cast("Agent", made)
+    except Exception as error:  # its module, its __init__ and its attributes are code of the user's
+        raise UsageError(f"--swe-agent {text}: {verdict_of_error(error).detail}") from error

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from pytest_swe.agent.described import Description, KitPart, described, described_names
 from pytest_swe.agent.kit import LABEL
+from pytest_swe.agent.kit_failures import in_short
 from pytest_swe.errors import UsageError
 
 #: Seconds for one package with all that it needs.
@@ -89,7 +90,7 @@ def _python_packages(packages: Sequence[str], place: Path, python: str) -> str:
     version = _run([python, "-c", "import sys; print('%d.%d' % sys.version_info[:2])"]).strip()
     site = place / "site"
     options = ("--quiet", "--disable-pip-version-check", "--prefer-binary", "--no-compile")
-    _run([python, "-m", "pip", "install", *options, "--target", str(site), *packages])
+    _run([python, "-m", "pip", "install", *options, "--target", str(site), *packages], version=version)
     # Unchecked: what is uploaded has other times.
     _run([python, "-m", "compileall", "-q", "--invalidation-mode", "unchecked-hash", str(site)], ok=(0, 1))
     names = [f"python{version}", *(f"{directory}/python{version}" for directory in _PLACES)]
@@ -105,7 +106,7 @@ def _npm_package(package: str, place: Path, *, whole: bool) -> None:
         quiet = ("--ignore-scripts", "--no-audit", "--no-fund", "--omit=optional", "--loglevel=error")
         _run(["npm", "install", *quiet, "--prefix", str(place), package])
         return
-    packed = _run(["npm", "pack", "--silent", "--pack-destination", str(place), package]).split()[-1]
+    packed = _run(["npm", "pack", "--loglevel=error", "--pack-destination", str(place), package]).split()[-1]
     name = package.rsplit("@", 1)[0].rpartition("/")[2]
     with tarfile.open(place / packed) as tar, tempfile.TemporaryDirectory(dir=place) as unpacked:
         tar.extractall(unpacked, filter="data")
@@ -113,13 +114,20 @@ def _npm_package(package: str, place: Path, *, whole: bool) -> None:
     (place / packed).unlink()
 
 
-def _run(argv: Sequence[str], ok: Sequence[int] = (0,)) -> str:
+def _run(argv: Sequence[str], ok: Sequence[int] = (0,), *, version: str = "") -> str:
+    """What it prints. Raises UsageError; ``version`` is that of the Python it installs for."""
     try:
         done = subprocess.run(argv, capture_output=True, text=True, errors="replace", timeout=LONGEST)
     except FileNotFoundError:
         raise UsageError(f"making this kit needs {argv[0]}") from None
     except subprocess.TimeoutExpired:
-        raise UsageError(f"{' '.join(argv[:4])}: no end after {LONGEST:.10g} s") from None
+        raise UsageError(f"{_called(argv)}: no end after {LONGEST:.10g} s") from None
     if done.returncode not in ok:
-        raise UsageError(f"{' '.join(argv[:4])}: {done.stderr.strip()[-500:]}")
+        why, hint = in_short(done.stderr, version)
+        raise UsageError(f"{_called(argv)}: {why}", hint=hint)
     return done.stdout
+
+
+def _called(argv: Sequence[str]) -> str:
+    """``pip install``, ``npm pack``: what people know it as."""
+    return " ".join(argv[2:4]) if argv[1] == "-m" else f"{Path(argv[0]).name} {argv[1]}"

@@ -10,6 +10,7 @@ cannot be used, and costs no other.
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -110,6 +111,8 @@ def stamp_of_tasks(root: Path) -> str:
             seen.update(str(error).encode("utf-8", "surrogateescape"))
     if (root / DATASET).is_file():
         seen.update((root / DATASET).read_bytes())
+    elif os.path.lexists(root / DATASET):
+        seen.update(b"a list that cannot be read")
     wait_out(newest)
     return seen.hexdigest()
 

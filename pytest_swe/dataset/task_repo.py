@@ -65,8 +65,8 @@ class TaskRepoReader:
 
 
 def task_directories(root: Path) -> list[Path]:
-    """The tasks of a repository, by name."""
-    return sorted(entry for entry in (root / "tasks").iterdir() if (entry / TASK).is_file())
+    """The tasks of a repository, by name; one whose ``task.yaml`` cannot be read is among them."""
+    return sorted(entry for entry in (root / "tasks").iterdir() if os.path.lexists(entry / TASK))
 
 
 def stamp_of_tree(root: Path) -> str:
@@ -76,7 +76,7 @@ def stamp_of_tree(root: Path) -> str:
     for place, wanted in ((root, {"sweb.yaml"}), *((place, FILES) for place in task_directories(root))):
         for entry in sorted(os.scandir(place), key=lambda entry: entry.name):
             if entry.name in wanted:
-                stat = entry.stat()
+                stat = entry.stat(follow_symlinks=os.path.exists(entry))
                 newest = max(newest, stat.st_mtime, stat.st_ctime)
                 facts = f"{entry.path}\n{stat.st_size} {stat.st_mtime_ns} {stat.st_ctime_ns} {stat.st_ino}\n"
                 seen.update(facts.encode("utf-8", "surrogateescape"))

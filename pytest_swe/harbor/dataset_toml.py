@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 import re
 import tomllib
 from collections.abc import Iterable, Iterator
@@ -30,7 +31,7 @@ def listed_tasks(root: Path) -> tuple[Listed, ...] | None:
     Raises RowInvalid, for the whole data set: who lists tasks means these alone.
     """
     path = root / DATASET
-    if not path.is_file():
+    if not os.path.lexists(path):  # a link to nothing is one that cannot be read
         return None
     try:
         document = tomllib.loads(text_of(path).decode("utf-8-sig").replace("\r\n", "\n"))

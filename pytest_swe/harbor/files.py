@@ -60,7 +60,9 @@ class _Walk:
     def all(self) -> Iterator[Path]:
         for name in _FILES:
             path = self.root / name
-            if path.exists() or path.is_symlink():
+            if self._inside(path).is_dir():
+                raise RowInvalid("a directory where a file is expected", path=path)
+            if os.path.lexists(path):
                 yield self._file(path)
         for name in _DIRECTORIES:
             if (self.root / name).is_dir():

@@ -7,6 +7,7 @@ that task, and says which.
 from __future__ import annotations
 
 import difflib
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -111,7 +112,7 @@ class HarborTask:
 def load_task(directory: Path) -> HarborTask:
     """The task in ``directory``. Raises RowInvalid with the file, line and field, and what was expected."""
     root = directory.resolve()
-    if not (root / CONFIG).is_file():
+    if not os.path.lexists(root / CONFIG):
         raise RowInvalid(f"no {CONFIG} in it: not a Harbor task", path=directory)
     files = files_of(root)  # first: it refuses links that lead out
     config, warnings = parse(text_of(root / CONFIG), root / CONFIG)

@@ -32,13 +32,13 @@ _OF_A_PROJECT = (
 
 
 def is_task(directory: Path) -> bool:
-    """Whether it says that it is a task; one that is broken counts."""
-    return os.path.isfile(directory / TASK)
+    """Whether it says that it is a task; one that is broken counts, also by a link to nothing or a directory."""
+    return os.path.lexists(directory / TASK) and not os.path.lexists(directory / TASK / TASK)
 
 
 def looks_like_task(directory: Path) -> bool:
     """Whether it is sure to be a task: other programs have a ``task.toml`` too."""
-    return is_task(directory) and (os.path.isfile(directory / "instruction.md") or os.path.isdir(directory / "steps"))
+    return is_task(directory) and (os.path.lexists(directory / "instruction.md") or os.path.isdir(directory / "steps"))
 
 
 def harbor_root(path: Path) -> Path | None:
@@ -71,7 +71,7 @@ def looks_like_meant(directory: Path) -> bool:
     """
     if is_task(directory):
         return looks_like_task(directory)
-    look = _anything if os.path.isfile(directory / DATASET) else _refuse_projects
+    look = _anything if os.path.lexists(directory / DATASET) else _refuse_projects
     return any([looks_like_task(task) for task in _tasks(directory, look)])
 
 

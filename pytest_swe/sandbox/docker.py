@@ -121,7 +121,9 @@ class DockerProvider:
     def acquire_group(self, spec: GroupSpec, *, labels: Mapping[str, str]) -> Group:
         """See `pytest_swe.sandbox.group.GroupProvider`; needs Docker Compose 2 beside the ``docker`` command."""
         from pytest_swe.sandbox.compose.group import Starter
+        from pytest_swe.sandbox.compose.program import refuse_without_plugin
 
+        refuse_without_plugin()
         asked = replace(spec.main, keep_entrypoint=True)
         refuse_unsupported(asked)
         with self._pool.placed(asked) as link:

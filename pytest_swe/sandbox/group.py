@@ -10,6 +10,9 @@ from typing import Protocol, runtime_checkable
 from pytest_swe.model import SandboxSpec
 from pytest_swe.sandbox.base import Sandbox
 
+#: What to do where a provider makes no groups.
+COMPOSE_HINT = "--swe-provider docker does"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupSpec:
@@ -50,7 +53,10 @@ class Group(Protocol):
 
 @runtime_checkable
 class GroupProvider(Protocol):
-    """A provider that can make groups; what does not implement this refuses tasks with a compose file by name."""
+    """A provider that can make groups; what does not implement this refuses tasks with a compose file by name.
+
+    One that has the method, and cannot here, says in it what is missing.
+    """
 
     def acquire_group(self, spec: GroupSpec, *, labels: Mapping[str, str]) -> Group:
         """A fresh group; every container, network and volume carries ``labels``, and ends at ``spec.main.seconds``.

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from pytest_swe.errors import Unsupported, UsageError
 from pytest_swe.sandbox.docker import DockerProvider
 from pytest_swe.sandbox.docker_pool import PATIENCE
+from pytest_swe.sandbox.group import COMPOSE_HINT
 
 if TYPE_CHECKING:
     from pytest_swe.sandbox.docker_engine import Engine
@@ -45,11 +46,11 @@ class PodmanProvider(DockerProvider):
 
     def acquire_group(self, spec: GroupSpec, *, labels: Mapping[str, str]) -> Group:
         """Refused by name: Podman runs health checks by systemd's timers, and without those a start waits for ever."""
-        raise Unsupported("provider podman runs no tasks with a compose file", hint="--swe-provider docker does")
+        raise Unsupported("provider podman runs no tasks with a compose file", hint=COMPOSE_HINT)
 
     def prepare_group(self, spec: GroupSpec) -> tuple[str, ...]:
         """Refused as well: what is prepared here would run nowhere."""
-        raise Unsupported("provider podman runs no tasks with a compose file", hint="--swe-provider docker does")
+        raise Unsupported("provider podman runs no tasks with a compose file", hint=COMPOSE_HINT)
 
     def _connect(self, host: str | None) -> Engine:
         from pytest_swe.sandbox.podman_engine import PodmanEngine

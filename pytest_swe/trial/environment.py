@@ -11,7 +11,7 @@ from pytest_swe.errors import SandboxStartFailed, Unsupported
 from pytest_swe.harbor.schema import MAIN, EnvironmentTable, HealthCheck
 from pytest_swe.model import Network, SandboxSpec
 from pytest_swe.sandbox.base import BuildsImages, Sandbox, SandboxProvider
-from pytest_swe.sandbox.group import Group, GroupProvider, GroupSpec
+from pytest_swe.sandbox.group import COMPOSE_HINT, Group, GroupProvider, GroupSpec
 
 
 class HealthCheckFailed(SandboxStartFailed):
@@ -100,8 +100,8 @@ def made(wanted: Wanted, provider: SandboxProvider, labels: Mapping[str, str]) -
 
 
 def _group(wanted: Wanted, spec: SandboxSpec, provider: SandboxProvider, labels: Mapping[str, str]) -> Environment:
-    if not provider.capabilities.groups or not isinstance(provider, GroupProvider):
-        raise Unsupported(f"provider {provider.name} runs no compose files: use docker or podman")
+    if not isinstance(provider, GroupProvider):
+        raise Unsupported(f"provider {provider.name} runs no tasks with a compose file", hint=COMPOSE_HINT)
     group = provider.acquire_group(
         GroupSpec(
             main=spec,

@@ -14,6 +14,7 @@ from functools import cached_property
 from pathlib import Path
 
 from pytest_swe.agent.base import AgentRun, AgentTask, McpServer, Usage
+from pytest_swe.agent.contract import run_agent, told_by_name
 from pytest_swe.agent.endpoint.item import ModelOfItem
 from pytest_swe.agent.kit import upload_kit
 from pytest_swe.agent.oracle import NoSolution
@@ -98,7 +99,8 @@ class TrialRun:
         if self._setting.kit is not None:
             self._kit = upload_kit(self.main, self._setting.kit)
             agent = replace(agent, kit=self._kit)
-        self._setting.agent.install(self.main, agent)
+        with told_by_name(self._setting.agent, "install()"):
+            self._setting.agent.install(self.main, agent)
 
     def steps(self) -> None:
         """Every step until one ends the trial. Raises SweError for what is no step's own failure."""
@@ -193,7 +195,7 @@ class TrialRun:
         try:
             wanted = bool(self._setting.agent.protocols)
             with self._model.opened(self.main, wanted=wanted) as (inside, endpoint):
-                run = self._setting.agent.run(inside, replace(task, model=endpoint))
+                run = run_agent(self._setting.agent, inside, replace(task, model=endpoint))
         except NoSolution as error:
             return None, Usage(), ("FileNotFoundError", str(error))
         self._model.raise_for_trouble()

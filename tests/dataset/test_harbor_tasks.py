@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -96,6 +97,57 @@ def test_a_link_that_leads_to_itself_costs_its_task_only(tmp_path: Path, name: s
     link.symlink_to(link.name)
     found = {ref.instance_id: ref.problem for ref in open_dataset(str(tmp_path)).refs}
     assert found == {"a": f"{name}: neither a file nor a directory", "b": ""}
+
+
+def no_file(path: Path, how: str) -> None:
+    """Something in the place of a file that is none: a directory, a link to nothing, a pipe."""
+    path.unlink(missing_ok=True)
+    if how == "directory":
+        path.mkdir()
+    elif how == "pipe":
+        os.mkfifo(path)
+    else:
+        path.symlink_to("gone")
+
+
+@pytest.mark.parametrize(
+    ("how", "problem"),
+    [
+        ("directory", "task.toml: a directory where a file is expected"),
+        ("link", "task.toml: neither a file nor a directory"),
+        ("pipe", "task.toml: neither a file nor a directory"),
+    ],
+)
+@pytest.mark.parametrize("alone", [False, True], ids=["with-files", "alone"])
+def test_a_task_without_a_task_toml_that_can_be_read_is_not_left_out(
+    tmp_path: Path, how: str, problem: str, alone: bool
+) -> None:
+    task(tmp_path / "tasks" / "a")
+    broken = tmp_path / "tasks" / "b"
+    broken.mkdir() if alone else task(broken)
+    no_file(broken / "task.toml", how)
+    (tmp_path / "tasks" / "no-task" / "task.txt").mkdir(parents=True)
+    assert listed(tmp_path / "tasks") == [("a", ""), ("b", problem)]
+    assert listed(broken) == [("b", problem)]
+    assert looks_like_dataset(broken) is not alone
+    (broken / "task.toml").rmdir() if how == "directory" else (broken / "task.toml").unlink()
+    (broken / "task.toml").write_text("")
+    assert listed(tmp_path / "tasks")[1] == ("b", "instruction.md missing: what the agent is told" if alone else "")
+
+
+def test_a_task_that_is_called_task_toml_makes_no_task_of_what_is_around_it(tmp_path: Path) -> None:
+    task(tmp_path / "tasks" / "task.toml")
+    task(tmp_path / "tasks" / "a")
+    assert listed(tmp_path / "tasks") == [("a", ""), ("task.toml", "")]
+
+
+@pytest.mark.parametrize("how", ["directory", "link"])
+def test_a_list_of_tasks_that_is_no_file_is_not_overlooked(tmp_path: Path, how: str) -> None:
+    task(tmp_path / "a")
+    assert listed(tmp_path) == [("a", "")]
+    no_file(tmp_path / "dataset.toml", how)
+    with pytest.raises(UsageError, match=r"dataset\.toml: cannot be read"):
+        open_dataset(str(tmp_path))
 
 
 def test_a_broken_task_costs_no_other(tmp_path: Path) -> None:

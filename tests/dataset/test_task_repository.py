@@ -52,6 +52,23 @@ def _ids(dataset: Dataset) -> list[str]:
     return [ref.instance_id for ref in dataset.refs]
 
 
+@pytest.mark.parametrize(
+    ("name", "link", "problem"),
+    [
+        ("task.yaml", True, "task.yaml missing"),
+        ("task.yaml", False, "task.yaml: cannot be read: Is a directory"),
+        ("eval.sh", True, "eval.sh missing"),
+    ],
+)
+def test_a_file_that_is_none_costs_its_task_alone(root: Path, name: str, link: bool, problem: str) -> None:
+    _task(root, "a__a-1")
+    file = _task(root, "b__b-1") / name
+    file.unlink()
+    file.symlink_to("gone") if link else file.mkdir()
+    (root / "tasks" / "no-task").mkdir()
+    assert [ref.problem for ref in _open(root).refs] == ["", problem]
+
+
 def test_a_task_is_the_row_that_swebench_makes_of_it(root: Path) -> None:
     _task(root, "a__a-1", files={"hints.md": b"look\r\nhere"})
     row = _open(root).row("a__a-1")

@@ -129,8 +129,7 @@ def test_a_link_out_of_the_task_is_refused(tmp_path: Path, where: str, target: s
     link.unlink(missing_ok=True)
     link.parent.mkdir(exist_ok=True)
     link.symlink_to(outside / target)
-    expected = "no task.toml" if where == "task.toml" and target != "file" else "a link that leads out of the task"
-    with pytest.raises(RowInvalid, match=expected):
+    with pytest.raises(RowInvalid, match="a link that leads out of the task"):
         load_task(tmp_path / "task")
 
 

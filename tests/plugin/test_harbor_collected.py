@@ -138,3 +138,34 @@ def test_a_place_for_harbors_results_that_cannot_be_written_is_refused_at_the_st
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["ERROR: --swe-harbor-results /proc/nowhere cannot be written: *"])
     assert project.started == []
+
+
+@pytest.mark.parametrize("how", ["directory", "link"])
+def test_a_task_toml_that_is_no_file_is_an_error_and_lets_nothing_run(project: Project, how: str) -> None:
+    task(project, "tasks/a")
+    broken = task(project, "tasks/b")
+    (broken / "task.toml").unlink()
+    if how == "link":
+        (broken / "task.toml").symlink_to("gone")
+    else:
+        (broken / "task.toml").mkdir()
+        (broken / "task.toml" / "conftest.py").write_text((broken / "tests" / "conftest.py").read_text())
+    result = project.run("tasks", "--swe-preds", "gold")
+    assert project.statuses == {"a": ("error", "unsupported"), "b": ("error", "row_invalid")}, result.stdout.str()
+    (project.path / "rewards.jsonl").unlink()
+    project.run("tasks/b", "--swe-preds", "gold")
+    assert project.statuses == {"b": ("error", "row_invalid")}
+    project.pytester.makepyfile("def test_mine():\n    pass\n")
+    project.pytester.runpytest_subprocess(".", "-p", "no:cacheprovider").assert_outcomes(passed=1)
+    assert not (project.path / "ran").exists()
+
+
+def test_in_the_directory_of_a_task_without_a_readable_task_toml(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = task(project, "tasks/b")
+    (broken / "task.toml").unlink()
+    (broken / "task.toml").symlink_to("gone")
+    monkeypatch.chdir(broken)
+    assert [line.rpartition("::")[2] for line in collected(project, ".")] == ["line-1"]
+    assert not (project.path / "ran").exists()

@@ -115,3 +115,47 @@ def test_a_provider_fixture_that_gives_no_provider_is_named(project: Project, gi
     assert line["status"] == "error"
     assert "the fixture swe_provider gave a" in line["detail"]
     assert "capabilities" in line["detail"]
+
+
+HARNESS = "\n\nclass Odd(ToyHarness):\n    {}\n\n\ndef pytest_swe_harness(config, row):\n    return {}\n"
+PROVIDER = "\n\nclass Odd(ToyProvider):\n    {}\n\n\ndef pytest_swe_sandbox_provider(config, name):\n    return {}\n"
+NO_HARNESS = ": expected a harness or a family's name"
+
+
+@pytest.mark.parametrize(
+    ("added", "said"),
+    [
+        (HARNESS.format("pass", "5"), "pytest_swe_harness returned 5, which has no name, instance, generation"),
+        (HARNESS.format("name = 5", "Odd()"), "which has no name" + NO_HARNESS),
+        (HARNESS.format("generation = None", "Odd()"), "which has no generation" + NO_HARNESS),
+        (PROVIDER.format("pass", "object()"), "which has no name, check, acquire, sweep, close: expected a provider"),
+        (PROVIDER.format("check = None", "Odd()"), "which has no check: expected a provider"),
+    ],
+)
+def test_a_hook_that_returns_nothing_of_use_is_named(project: Project, added: str, said: str) -> None:
+    replaced = added.partition("def ")[2].partition("(")[0]
+    (project.path / "conftest.py").write_text(TOY.read_text().replace(f"def {replaced}(", "def unused(") + added)
+    result = project.run(project.rows({"a-1": "resolved"}), "--swe-preds", "gold", "-n0")
+    output = result.stdout.str() + result.stderr.str()
+    assert "INTERNALERROR" not in output
+    assert said in output
+    if "Provider" in added:  # of the whole run: refused before anything starts
+        assert result.ret == pytest.ExitCode.USAGE_ERROR
+    else:
+        assert [line["status"] for line in project.rewards] == ["error"]
+
+
+@pytest.mark.parametrize(
+    "added",
+    [
+        HARNESS.format("def generation(self, row):\n        raise OSError('x')", "Odd()"),
+        PROVIDER.format("def check(self):\n        raise OSError('x')", "Odd()"),
+    ],
+    ids=["harness", "provider"],
+)
+def test_what_only_the_header_asks_for_stops_no_run(project: Project, added: str) -> None:
+    replaced = added.partition("def pytest")[2].partition("(")[0]
+    (project.path / "conftest.py").write_text(TOY.read_text().replace(f"def pytest{replaced}(", "def unused(") + added)
+    result = project.run(project.rows({"a-1": "resolved"}), "--swe-preds", "gold", "-n0")
+    assert "INTERNALERROR" not in result.stdout.str() + result.stderr.str()
+    assert len(project.rewards) == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import tomllib
@@ -108,6 +109,10 @@ def test_a_kit_that_cannot_be_made_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="pip install"):
         make_kit("tiny", description(str(tmp_path / "nowhere")), tmp_path / "kits", python=sys.executable)
     assert [*(tmp_path / "kits").iterdir()] == []
+    said = f"pip install: Invalid requirement: {str(tmp_path / 'nowhere')!r}"
+    with pytest.raises(UsageError, match=re.escape(said)) as caught:
+        make_kit("tiny", description(str(tmp_path / "nowhere")), tmp_path / "kits", python=sys.executable)
+    assert "\n" not in str(caught.value)
     with pytest.raises(UsageError, match="making this kit needs"):
         make_kit("tiny", description("x"), tmp_path / "kits", python=str(tmp_path / "no-python"))
     with pytest.raises(UsageError, match="did you mean 'codex'"):

@@ -92,15 +92,22 @@ def installed() -> str | None:
     return docker if docker and any(os.access(plugin, os.X_OK) for plugin in plugins) else None
 
 
-def needed(endpoint: Endpoint) -> Compose:
-    """Raises Unsupported where there is no plugin."""
-    found = Compose.found(endpoint)
-    if found is None:
+def refuse_without_plugin() -> None:
+    """Raises Unsupported where there is no ``docker`` command, or no plugin for it."""
+    if installed() is None:
+        lacking = "`docker compose`" if shutil.which("docker") else "`docker` command"
         raise Unsupported(
-            "this task has a compose file, and there is no `docker compose` here",
+            f"this task has a compose file, and there is no {lacking} here",
             hint="install Docker Compose 2 (package docker-compose-plugin or docker-compose-v2)",
         )
-    return found
+
+
+def needed(endpoint: Endpoint) -> Compose:
+    """Raises Unsupported where there is no plugin."""
+    refuse_without_plugin()
+    docker = installed()
+    assert docker is not None
+    return Compose(docker, endpoint)
 
 
 @contextlib.contextmanager

@@ -22,6 +22,7 @@ from pytest_swe.sandbox.docker import DockerProvider
 from pytest_swe.sandbox.group import GroupSpec
 from pytest_swe.sandbox.local import LocalProvider
 from pytest_swe.testing.conformance.fixtures import SOON, new_labels, shell
+from pytest_swe.trial.environment import Place, Wanted, made
 
 from .conftest import WriteTask
 
@@ -183,3 +184,26 @@ def test_without_compose_a_group_is_refused_by_name(
     assert not provider.capabilities.groups
     with pytest.raises(Unsupported, match=r"no `docker compose` here .*install"):
         provider.acquire_group(spec, labels=new_labels())
+
+
+def test_a_trial_without_compose_says_what_to_install(
+    task: WriteTask, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Whether an engine answers or not, with the words of the provider that could."""
+    directory = task({"docker-compose.yaml": "services: {main: {image: x}}"})
+    place = Place(directory=directory, compose=directory / "docker-compose.yaml")
+    wanted = Wanted(place=place, spec=SandboxSpec(image=""), build_seconds=60)
+    monkeypatch.setattr(program, "PLUGIN_DIRECTORIES", ())
+    monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path))
+    (tmp_path / "docker").write_text("#!/bin/sh\n")
+    (tmp_path / "docker").chmod(0o755)
+    provider = DockerProvider(host=f"unix://{tmp_path}/no.sock", patience=0)
+    for path, lacking in ((str(tmp_path), "`docker compose`"), (str(tmp_path / "empty"), "`docker` command")):
+        monkeypatch.setenv("PATH", path)
+        said = rf"this task has a compose file, and there is no {lacking} here \(install Docker Compose 2 "
+        with pytest.raises(Unsupported, match=said):
+            made(wanted, provider, {})
+    with pytest.raises(
+        Unsupported, match=r"provider local runs no tasks with a compose file .--swe-provider docker does"
+    ):
+        made(wanted, LocalProvider(state=tmp_path, isolate=False), {})

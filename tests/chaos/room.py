@@ -74,6 +74,14 @@ class Room:
     def rewards(self) -> Path:
         return self.directory / "rewards.jsonl"
 
+    @property
+    def part(self) -> str:
+        """Which part of the run the record is of; empty before there is one."""
+        try:
+            return str(json.loads((self.directory / "run.json").read_text())["part"]["label"])
+        except FileNotFoundError:
+            return ""
+
     # -- the run -----------------------------------------------------------------------------------------------------
 
     def start(self, *args: str, env: Mapping[str, str] | None = None) -> None:

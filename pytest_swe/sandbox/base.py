@@ -112,6 +112,8 @@ class Sandbox(Protocol):
     ) -> ExecResult:
         """Run a command to its end, or to ``timeout`` seconds.
 
+        ``user`` is a name or a number of the image, or one of `ROOT` and ``root``, which every sandbox takes.
+
         At the time-out the whole process tree is killed, also what forked, daemonised or traps signals; the result
         has ``timed_out`` and what was printed so far, and the sandbox still answers. stdout and stderr arrive apart;
         a caller who needs one ordered stream merges inside (``2>&1``). Output is bounded, see ``ExecResult.dropped``.

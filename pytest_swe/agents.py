@@ -142,7 +142,11 @@ def policy_route(model: str, settings: Settings) -> ModelRoute:
 
 
 def _kit(agent: Agent, settings: Settings) -> Path | None:
-    return None if settings.agent_kit is None else kit_of(agent.name, settings.agent_kit)
+    if settings.agent_kit is None:
+        return None
+    if agent.name in CONTROLS.values() and settings.agent_kit.is_dir():
+        return None  # beside an agent that has one
+    return kit_of(agent.name, settings.agent_kit, getattr(agent, "kit_places", ()))
 
 
 def _check(agent: Agent, settings: Settings) -> None:

@@ -53,7 +53,7 @@ from pytest_swe.agent.surroundings import PLACE, lay_instruction, variables
 from pytest_swe.agent.trajectory import Format, trajectory_of
 from pytest_swe.errors import SandboxFileError
 from pytest_swe.model import JSON, ExecResult
-from pytest_swe.sandbox.base import Sandbox
+from pytest_swe.sandbox.base import ROOT, Sandbox
 
 #: More of a conversation is not read.
 LARGEST_TRAJECTORY = 32 * 1024 * 1024
@@ -70,6 +70,17 @@ class KitPart(_Part):
     without: tuple[str, ...] = ()
     npm: tuple[str, ...] = ()
     whole: tuple[str, ...] = ()
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """What stands in such a kit: a program that runs the Python packages, a directory for each of npm's."""
+        own = tuple(directory_of(package) for package in self.npm if package not in self.whole)
+        return (("python",) if self.pip else ()) + own + (("node_modules",) if self.whole else ())
+
+
+def directory_of(package: str) -> str:
+    """Where a package of npm's stands in a kit."""
+    return package.rsplit("@", 1)[0].rpartition("/")[2]
 
 
 class Install(_Part):
@@ -119,12 +130,14 @@ class DescribedAgent:
         self.protocols: frozenset[ModelProtocol] = frozenset(description.protocols)
         self.mcp = description.mcp is not None
         self.arguments = frozenset(description.arguments)
+        #: What its kit has, as `pytest_swe.agent.kit.kit_of` asks.
+        self.kit_places = description.kit.places if description.kit else ()
 
     def install(self, sandbox: Sandbox, task: AgentTask) -> None:
         """Look for what it needs, and install it unless it is there. Raises AgentSetupFailed, SandboxError."""
         needs, part = self.description.needs, self.description.install
         for program in needs:
-            found = sandbox.exec(["sh", "-c", 'command -v "$1"', "swe", program], user="root", timeout=60)
+            found = sandbox.exec(["sh", "-c", 'command -v "$1"', "swe", program], user=ROOT, timeout=60)
             if found.exit_code != 0:
                 raise AgentSetupFailed(f"agent {self.name} needs {program} in the image")
         checked = self._shell(sandbox, part.check, task)
@@ -180,7 +193,7 @@ class DescribedAgent:
 
     def _shell(self, sandbox: Sandbox, script: str, task: AgentTask) -> ExecResult:
         argv = ["sh", "-c", f"{{ {script}\n}} 2>&1"]
-        return sandbox.exec(argv, cwd="/", user="root", env=self._variables(task), timeout=task.setup_timeout)
+        return sandbox.exec(argv, cwd="/", user=ROOT, env=self._variables(task), timeout=task.setup_timeout)
 
     def _not_installed(self, done: ExecResult, task: AgentTask) -> AgentSetupFailed:
         said = done.stdout.decode("utf-8", "replace").strip()[-500:]

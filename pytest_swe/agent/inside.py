@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from pytest_swe.model import ExecResult
-from pytest_swe.sandbox.base import Sandbox
+from pytest_swe.sandbox.base import ROOT, Sandbox
 
 #: Below this directory every provider has a place of ours.
 _ABOVE = "/pytest-swe"
@@ -43,7 +43,7 @@ class Kit:
     def run(self, *arguments: str, timeout: float) -> dict[str, bytes]:
         """The parts that the script tells, by name. Raises SandboxError, and Unreadable when it tells a problem."""
         argv = ("bash", f"{self.directory}/{self.script}", *arguments)
-        return _parts(self.sandbox.exec(argv, cwd="/", user="root", timeout=timeout), timeout)
+        return _parts(self.sandbox.exec(argv, cwd="/", user=ROOT, timeout=timeout), timeout)
 
     def fetch(self, name: str) -> bytes:
         """A file that the script left beside itself. Raises SandboxError."""
@@ -61,7 +61,7 @@ def kit(sandbox: Sandbox, script: str, files: Mapping[str, bytes] | None = None)
     try:
         yield made
     finally:
-        sandbox.exec(("rm", "-rf", "--", made.directory), cwd="/", user="root", timeout=120)
+        sandbox.exec(("rm", "-rf", "--", made.directory), cwd="/", user=ROOT, timeout=120)
 
 
 def listed(part: bytes) -> list[bytes]:

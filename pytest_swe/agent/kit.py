@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Collection
 from pathlib import Path
 
 from pytest_swe.agent.base import AgentSetupFailed
@@ -19,17 +20,39 @@ KIT = f"{PLACE}/kit"
 LABEL = "swe-kit.json"
 
 
-def kit_of(name: str, directory: Path) -> Path:
-    """The kit of agent ``name``: ``directory`` itself, or the one of that name in it. Raises UsageError."""
-    make = f"pytest-swe agent-kit {name} {directory}"
+def kit_of(name: str, directory: Path, parts: Collection[str] = ()) -> Path:
+    """The kit of agent ``name``: ``directory`` itself, or the one of that name in it. Raises UsageError.
+
+    ``parts`` are what such a kit has; one without any of them is none, and would cost each item its uploads.
+    """
+    kit = _found(name, directory, parts)
+    if parts and not _has_any(kit, parts):
+        lacking = f"it has no {' or '.join(parts)}"
+        raise UsageError(f"--swe-agent-kit {kit}: no kit of {name}: {lacking}", hint=_make(name, directory))
+    return kit
+
+
+def _make(name: str, directory: Path) -> str:
+    return f"pytest-swe agent-kit {name} {directory}"
+
+
+def _has_any(kit: Path, parts: Collection[str]) -> bool:
+    return any(os.path.lexists(kit / part) for part in parts)
+
+
+def _found(name: str, directory: Path, parts: Collection[str]) -> Path:
+    make = _make(name, directory)
     try:
         os.stat(directory / name)
     except PermissionError as error:
         raise UsageError(f"--swe-agent-kit {directory}: {error.strerror}") from None
     except OSError:
         pass  # not there: looked at below
-    if os.path.isdir(directory / name):
-        return directory / name
+    # A package in a kit may be called as the agent is: codex/codex.
+    inner = directory / name
+    is_package = not (inner / LABEL).is_file() and _has_any(directory, parts) and not _has_any(inner, parts)
+    if os.path.isdir(inner) and not is_package and not (directory / LABEL).is_file():
+        return inner
     if not os.path.isdir(directory):
         raise UsageError(f"--swe-agent-kit {directory}: no such directory", hint=make)
     label = directory / LABEL

@@ -16,7 +16,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from pytest_swe.agent.described import Description, KitPart, described, described_names
+from pytest_swe.agent.described import Description, KitPart, described, described_names, directory_of
 from pytest_swe.agent.kit import LABEL
 from pytest_swe.agent.kit_failures import in_short
 from pytest_swe.errors import UsageError
@@ -107,10 +107,9 @@ def _npm_package(package: str, place: Path, *, whole: bool) -> None:
         _run(["npm", "install", *quiet, "--prefix", str(place), package])
         return
     packed = _run(["npm", "pack", "--loglevel=error", "--pack-destination", str(place), package]).split()[-1]
-    name = package.rsplit("@", 1)[0].rpartition("/")[2]
     with tarfile.open(place / packed) as tar, tempfile.TemporaryDirectory(dir=place) as unpacked:
         tar.extractall(unpacked, filter="data")
-        next(Path(unpacked).iterdir()).rename(place / name)  # the one directory of such an archive
+        next(Path(unpacked).iterdir()).rename(place / directory_of(package))  # the one directory of such an archive
     (place / packed).unlink()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from pytest_swe.agent.base import AgentSetupFailed, AgentTask
-from pytest_swe.sandbox.base import Sandbox
+from pytest_swe.sandbox.base import ROOT, Sandbox
 
 #: Outside of every work tree, so that it is no part of what the agent changes; where every provider can write.
 PLACE = "/tmp/.swe-agent"
@@ -18,7 +18,7 @@ HISTORY = f"{PLACE}/history.json"
 def make_place(sandbox: Sandbox) -> None:
     """The directories that an agent may write, whoever it runs as. Raises AgentSetupFailed, SandboxError."""
     script = 'umask 0; mkdir -p "$1/home" "$1/logs" && chmod 777 "$1" "$1/home" "$1/logs"'
-    done = sandbox.exec(["sh", "-c", script, "swe", PLACE], cwd="/", user="root", timeout=60)
+    done = sandbox.exec(["sh", "-c", script, "swe", PLACE], cwd="/", user=ROOT, timeout=60)
     if done.timed_out or done.exit_code != 0:
         raise AgentSetupFailed(f"{PLACE} cannot be made: {done.stderr.decode('utf-8', 'replace').strip()[-200:]}")
 

@@ -17,7 +17,7 @@ from pytest_swe.errors import OutOfMemory, SandboxFileError, SandboxLost, Sandbo
 from pytest_swe.model import ExecResult
 from pytest_swe.sandbox.apptainer_instance import Instance
 from pytest_swe.sandbox.apptainer_script import Identity, identity_of, refuse_env, refuse_text, script
-from pytest_swe.sandbox.base import ImageFacts, checked_argv
+from pytest_swe.sandbox.base import ROOT, ImageFacts, checked_argv
 from pytest_swe.sandbox.host.failures import as_sandbox_errors
 from pytest_swe.sandbox.host.processes import Command
 from pytest_swe.sandbox.host.records import Records
@@ -174,7 +174,7 @@ class ApptainerSandbox:
             raise Unsupported(f"user {user!r}: the image has no such user")
         if self._switches is None:
             probe = ["/bin/sh", "-c", "setpriv --reuid=0 --regid=0 --clear-groups -- true"]
-            self._switches = self.exec(probe, cwd="/", user="root", timeout=60).exit_code == 0
+            self._switches = self.exec(probe, cwd="/", user=ROOT, timeout=60).exit_code == 0
         if not self._switches:
             raise Unsupported(f"user {user!r}: the image has no setpriv (of util-linux) to become it")
         return found

@@ -14,6 +14,9 @@ from typing import BinaryIO, Protocol, runtime_checkable
 
 from pytest_swe.model import ExecResult, Network, SandboxSpec
 
+#: The user of our own commands: by number, which needs no ``/etc/passwd`` that a candidate may have emptied or changed.
+ROOT = "0"
+
 #: Bytes of one command's output that are kept: the first and the last of it. What is between is counted.
 OUTPUT_HEAD = 32 * 1024 * 1024
 OUTPUT_TAIL = 16 * 1024 * 1024
@@ -108,6 +111,8 @@ class Sandbox(Protocol):
         timeout: float,
     ) -> ExecResult:
         """Run a command to its end, or to ``timeout`` seconds.
+
+        ``user`` is a name or a number of the image, or one of `ROOT` and ``root``, which every sandbox takes.
 
         At the time-out the whole process tree is killed, also what forked, daemonised or traps signals; the result
         has ``timed_out`` and what was printed so far, and the sandbox still answers. stdout and stderr arrive apart;

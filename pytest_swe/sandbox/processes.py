@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pytest_swe.errors import HarnessError
 from pytest_swe.model import Reason
-from pytest_swe.sandbox.base import Sandbox
+from pytest_swe.sandbox.base import ROOT, Sandbox
 
 #: A process is its number and the time of its start, so that a number that is used again is another process.
 Processes = frozenset[str]
@@ -64,32 +64,41 @@ while [ "$left" -gt 0 ]; do
   [ "$found" = 1 ] || exit 0
   left=$((left - 1))
 done
-exit 1
+exit 3
 """
 )
 
 
+#: The script's own word, unlike what a shell says that cannot be started or is not the shell.
+_COMES_AGAIN = 3
+
+
 class NotEnded(HarnessError):
-    """Processes come faster than they can be ended, or may not be."""
+    """Processes come faster than they can be ended, or may not be; or nothing can be run that ends them."""
 
     reason = Reason.SUITE_DID_NOT_RUN
 
 
 def processes(sandbox: Sandbox) -> Processes:
     """All processes that the sandbox sees now. Raises SandboxError."""
-    done = sandbox.exec(["/bin/sh", "-c", _LIST], cwd="/", user="root", env=_ENV, timeout=_SECONDS)
+    done = sandbox.exec(["/bin/sh", "-c", _LIST], cwd="/", user=ROOT, env=_ENV, timeout=_SECONDS)
     return frozenset(done.stdout.decode("ascii", "replace").split())
 
 
 def end_others(sandbox: Sandbox, before: Processes) -> None:
-    """End every process but those of ``before``. Raises NotEnded, SandboxError.
+    """End every process but those of ``before``. Raises NotEnded saying what went wrong, SandboxError.
 
     Nothing is done where a sandbox has no processes that stay: there a command takes all of its own with it.
     """
     words = [" ".join(sorted(before)), str(_ROUNDS), _here()]
-    done = sandbox.exec(["/bin/sh", "-c", _END, "swe", *words], cwd="/", user="root", env=_ENV, timeout=_SECONDS)
+    done = sandbox.exec(["/bin/sh", "-c", _END, "swe", *words], cwd="/", user=ROOT, env=_ENV, timeout=_SECONDS)
+    if done.exit_code == _COMES_AGAIN:
+        raise NotEnded("processes that the agent left behind cannot be ended: new ones come, or they may not be killed")
     if done.timed_out or done.exit_code != 0:
-        raise NotEnded("processes that the agent left behind cannot be ended")
+        said = (done.stderr or done.stdout).decode("utf-8", "replace").strip()[-200:]
+        ended = f"no end after {_SECONDS:.10g} s" if done.timed_out else f"status {done.exit_code}"
+        told = ": ".join(filter(None, (ended, said)))
+        raise NotEnded(f"the command that ends what the agent left behind does not work in its container: {told}")
 
 
 def _here() -> str:

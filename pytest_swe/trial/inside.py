@@ -8,10 +8,9 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 
 from pytest_swe.errors import HarnessError, SandboxFileError
 from pytest_swe.model import ExecResult, Reason
-from pytest_swe.sandbox.base import Sandbox
+from pytest_swe.sandbox.base import ROOT, Sandbox
 from pytest_swe.sandbox.processes import SAFE_PATH
 
-ROOT = "root"
 SOON = 60.0
 
 AGENT_LOGS = "/logs/agent"

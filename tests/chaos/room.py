@@ -101,17 +101,17 @@ class Room:
                 preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
             )
 
-    def finish(self) -> int:
+    def finish(self, patience: float = PATIENCE) -> int:
         """Wait for its end, and that of all that it started. Returns the exit status."""
         assert self.process is not None
-        status = self.process.wait(PATIENCE + self._items * PER_ITEM)
+        status = self.process.wait(patience + self._items * PER_ITEM)
         wait_for(lambda: not self.processes())
         self.output = (self.place / "terminal").read_text(errors="replace")
         return status
 
-    def run(self, *args: str, env: Mapping[str, str] | None = None) -> int:
+    def run(self, *args: str, env: Mapping[str, str] | None = None, patience: float = PATIENCE) -> int:
         self.start(*args, env=env)
-        return self.finish()
+        return self.finish(patience)
 
     def resume(self, *args: str, env: Mapping[str, str] | None = None) -> int:
         return self.run("-n2", "--swe-resume", *args, env=env)

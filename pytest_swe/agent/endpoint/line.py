@@ -16,7 +16,7 @@ from pytest_swe.agent.endpoint import errand
 from pytest_swe.agent.endpoint.wire import Answer, Garbled, Request, answer_frame, request_from
 from pytest_swe.errors import Unsupported
 from pytest_swe.model import ExecResult
-from pytest_swe.sandbox.base import Sandbox
+from pytest_swe.sandbox.base import ROOT, Sandbox
 
 #: What runs inside.
 SCRIPTS = ("relay.py", "errand.py")
@@ -150,7 +150,7 @@ class Line:
         return self._command([self._known().python, "-I", "-S", "errand.py", *words], stdin=stdin)
 
     def _command(self, argv: Sequence[str], stdin: bytes = b"") -> ExecResult:
-        return self._sandbox.exec(argv, cwd=self.directory, user="root", stdin=stdin, timeout=COMMAND)
+        return self._sandbox.exec(argv, cwd=self.directory, user=ROOT, stdin=stdin, timeout=COMMAND)
 
 
 def _words(done: ExecResult) -> str:

@@ -98,7 +98,7 @@ def refuse_without_plugin() -> None:
         lacking = "`docker compose`" if shutil.which("docker") else "`docker` command"
         raise Unsupported(
             f"this task has a compose file, and there is no {lacking} here",
-            hint="install Docker Compose 2 (package docker-compose-plugin or docker-compose-v2)",
+            hint="install Docker Compose 2, package docker-compose-plugin or docker-compose-v2",
         )
 
 

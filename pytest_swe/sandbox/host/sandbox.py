@@ -16,7 +16,7 @@ from typing import BinaryIO, Protocol
 
 from pytest_swe.errors import SandboxFileError, SandboxLost, Unsupported
 from pytest_swe.model import ExecResult, Network, SandboxSpec
-from pytest_swe.sandbox.base import checked_argv
+from pytest_swe.sandbox.base import ROOT, checked_argv
 from pytest_swe.sandbox.host.cgroups import entered
 from pytest_swe.sandbox.host.failures import as_sandbox_errors
 from pytest_swe.sandbox.host.processes import MARK, Command, CommandEnd, kill_marked
@@ -236,8 +236,8 @@ def refuse_text(argv: Sequence[str], env: Mapping[str, str]) -> None:
 
 
 def refuse_user(user: str | None) -> None:
-    """Raise Unsupported for a user that is neither ``root``, which stands for whoever runs this, nor that user."""
-    own = {"", "root", str(os.getuid())}
+    """Raise Unsupported for a user that is neither root, which stands for whoever runs this, nor that user."""
+    own = {"", "root", ROOT, str(os.getuid())}
     if user is None or user in own:
         return
     try:

@@ -200,7 +200,7 @@ def test_a_trial_without_compose_says_what_to_install(
     provider = DockerProvider(host=f"unix://{tmp_path}/no.sock", patience=0)
     for path, lacking in ((str(tmp_path), "`docker compose`"), (str(tmp_path / "empty"), "`docker` command")):
         monkeypatch.setenv("PATH", path)
-        said = rf"this task has a compose file, and there is no {lacking} here \(install Docker Compose 2 "
+        said = rf"this task has a compose file, and there is no {lacking} here \(install Docker Compose 2, "
         with pytest.raises(Unsupported, match=said):
             made(wanted, provider, {})
     with pytest.raises(

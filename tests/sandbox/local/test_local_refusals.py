@@ -56,7 +56,7 @@ def test_what_it_cannot_honour_is_refused_by_name(
 def test_another_user_is_refused(sandbox: Sandbox) -> None:
     with pytest.raises(Unsupported, match="nobody-at-all"):
         sandbox.exec(["true"], user="nobody-at-all", timeout=60)
-    for own in ("root", str(os.getuid())):
+    for own in ("root", "0", str(os.getuid())):
         assert sandbox.exec(["true"], user=own, timeout=60).exit_code == 0
 
 

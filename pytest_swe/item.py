@@ -235,7 +235,7 @@ class SweItem(pytest.Function):
 def loaded(run: Run, plan: DatasetPlan, planned: Planned) -> tuple[Harness, Instance]:
     """The family of an item's row, and the row with the limits that the options and hooks ask for."""
     dataset, settings = plan.dataset, run.settings
-    row = run.quarantine.applied(dataset.load(planned.ref))
+    row = run.quarantine.applied(dataset.load(planned.ref), planned.instance_id)
     if settings.repairs == "off":
         row = {**row, "repairs": False}
     harness = run.harness_of(row, dataset)

@@ -147,7 +147,7 @@ def _loaded(identity: Mapping[str, Any], judging: Judging) -> tuple[Harness, Ins
     ref = dataset.ref(identity["instance_id"])
     row = dataset.load(ref)
     if "quarantined_tests" in identity.get("flags", ()) and judging.quarantine is not None:
-        row = read_quarantine(judging.quarantine).applied(row)
+        row = read_quarantine(judging.quarantine).applied(row, ref.instance_id)
     harness = harness_for(row, judging.family)
     return harness, harness.instance(row, dataset.origin(ref))
 

@@ -50,9 +50,10 @@ def test_a_held_base_may_resolve(project: Project) -> None:
 def test_held_tests_are_not_required(column: str, text: bool) -> None:
     row = {"instance_id": "i", column: json.dumps(["a", "b"]) if text else ["a", "b"]}
     held = Quarantine(tests={"i": frozenset({"b"})})
-    assert held.applied(row) == {"instance_id": "i", column: ["a"]}
-    assert held.applied({**row, "instance_id": "j"}) == {**row, "instance_id": "j"}
-    assert held.applied({"instance_id": "i", column: "{"}) == {"instance_id": "i", column: "{"}
+    assert held.applied(row, "i") == {"instance_id": "i", column: ["a"]}
+    assert held.applied(row, "j") == row
+    assert held.applied({column: ["a", "b"]}, "i") == {column: ["a"]}  # a family that derives its ids
+    assert held.applied({column: "{"}, "i") == {column: "{"}
 
 
 @pytest.mark.parametrize(

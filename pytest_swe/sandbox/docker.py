@@ -83,7 +83,7 @@ class DockerProvider:
             try:
                 lines.append(self._checked(link))
             except EngineUnavailable as failure:
-                lines.append(f"left out: {failure}, {failure.hint}")
+                lines.append(f"left out: {failure}")
                 failures.append(failure)
         if len(failures) == len(lines):
             raise failures[0]

@@ -205,7 +205,10 @@ def test_a_wrong_provider_hook_ends_the_run_before_it_begins(project: Project) -
     hooked(project, "pytest_swe_sandbox_provider")
     result = project.run(project.rows({"a-1": "resolved"}), "--swe-preds", "gold")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    assert "pytest_swe_sandbox_provider returned 5: expected a provider" in result.stderr.str()
+    assert (
+        "pytest_swe_sandbox_provider returned 5, which has no name, check, acquire, sweep, close: expected a provider"
+        in result.stderr.str()
+    )
 
 
 @pytest.mark.parametrize("retries", [0, 1])

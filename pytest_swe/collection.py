@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from pytest_swe.errors import SweError
+from pytest_swe.harbor.files import real
 from pytest_swe.harbor.tree import is_task
 from pytest_swe.item import SweItem
 from pytest_swe.run import RUN
@@ -71,11 +72,6 @@ def file_of(path: Path) -> Path:
         elif os.path.isfile(path / TASK_FILE):
             path = path / TASK_FILE
     return real(path)
-
-
-def real(path: Path) -> Path:
-    """What a path leads to; a link that leads to itself is itself. `Path.resolve` raises for that, this never does."""
-    return Path(os.path.realpath(path))
 
 
 def host_code_in(root: Path) -> Path | None:

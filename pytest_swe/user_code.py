@@ -9,7 +9,7 @@ from reprlib import repr as short
 import pytest
 
 from pytest_swe.errors import SweError
-from pytest_swe.reward import verdict_of_error
+from pytest_swe.foreign_code import foreign_code
 
 
 @contextmanager
@@ -18,12 +18,8 @@ def user_code(hook: str) -> Iterator[None]:
 
     Errors of our tree, a wrong call and ``pytest.exit`` are meant, and pass.
     """
-    try:
+    with foreign_code(hook, passing=(pytest.UsageError, pytest.exit.Exception)):
         yield
-    except (SweError, pytest.UsageError, pytest.exit.Exception):
-        raise
-    except Exception as error:
-        raise SweError(f"{hook}: {verdict_of_error(error).detail}") from error
 
 
 def refuse_other(found: object, hook: str, expected: str, methods: tuple[str, ...]) -> None:

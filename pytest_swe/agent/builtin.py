@@ -11,7 +11,7 @@ from pytest_swe.agent.contract import checked_agent
 from pytest_swe.agent.described import described, described_names
 from pytest_swe.agent.oracle import Nop, Oracle
 from pytest_swe.errors import UsageError
-from pytest_swe.reward import verdict_of_error
+from pytest_swe.foreign_code import foreign_code
 
 COMMAND = "command:"
 
@@ -51,11 +51,9 @@ def known_arguments(agent: Agent) -> frozenset[str] | None:
 
 def _class_of(text: str) -> Agent:
     module, _, attribute = text.partition(":")
-    try:
-        return checked_agent(getattr(importlib.import_module(module), attribute)(), text)
-    except UsageError:
-        raise
-    except (ImportError, AttributeError, TypeError) as error:
-        raise UsageError(f"--swe-agent {text}: {error}", hint="expected a class without arguments") from error
-    except Exception as error:  # its module, its __init__ and its attributes are code of the user's
-        raise UsageError(f"--swe-agent {text}: {verdict_of_error(error).detail}") from error
+    # Its module, its __init__ and its attributes are code of the user's.
+    with foreign_code(f"--swe-agent {text}", error=UsageError):
+        try:
+            return checked_agent(getattr(importlib.import_module(module), attribute)(), text)
+        except (ImportError, AttributeError, TypeError) as error:
+            raise UsageError(f"--swe-agent {text}: {error}", hint="expected a class without arguments") from error

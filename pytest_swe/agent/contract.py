@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection
+from contextlib import AbstractContextManager
 from typing import cast, get_args
 
 from pytest_swe.agent.base import Agent, AgentRun, AgentTask, ModelProtocol, Usage
 from pytest_swe.errors import SweError, UsageError
-from pytest_swe.reward import verdict_of_error
+from pytest_swe.foreign_code import foreign_code
 from pytest_swe.sandbox.base import Sandbox
 
 PROTOCOLS = frozenset(get_args(ModelProtocol))
@@ -48,15 +48,9 @@ def run_agent(agent: Agent, sandbox: Sandbox, task: AgentTask) -> AgentRun:
     return found
 
 
-@contextmanager
-def told_by_name(agent: Agent, call: str) -> Iterator[None]:
+def told_by_name(agent: Agent, call: str) -> AbstractContextManager[None]:
     """Turn what an agent's own code raises into an AgentBroken that names the agent. Errors of our tree pass."""
-    try:
-        yield
-    except SweError:
-        raise
-    except Exception as error:
-        raise AgentBroken(f"agent {agent.name}: {call}: {verdict_of_error(error).detail}") from error
+    return foreign_code(f"agent {agent.name}: {call}", error=AgentBroken)
 
 
 def _broken(agent: Agent, message: str) -> AgentBroken:

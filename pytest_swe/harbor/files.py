@@ -70,15 +70,15 @@ class _Walk:
 
     def _below(self, place: Path, above: frozenset[Path]) -> Iterator[Path]:
         self.bounds.count()
-        real = _real(place)
-        if real in above:
+        inner = real(place)
+        if inner in above:
             raise RowInvalid("a link to a directory that it stands in", path=place)
         for entry in sorted(os.scandir(place), key=lambda entry: entry.name):
             path = Path(entry.path)
             if entry.name in _LEFT_OUT:
                 continue
             if os.path.isdir(path):  # False for a link that leads to itself
-                yield from self._below(self._inside(path), above | {real})
+                yield from self._below(self._inside(path), above | {inner})
             else:
                 yield self._file(path)
 
@@ -90,12 +90,12 @@ class _Walk:
         return path
 
     def _inside(self, path: Path) -> Path:
-        if path.is_symlink() and not _real(path).is_relative_to(self.root):
+        if path.is_symlink() and not real(path).is_relative_to(self.root):
             raise RowInvalid("a link that leads out of the task", path=path)
         return path
 
 
-def _real(path: Path) -> Path:
+def real(path: Path) -> Path:
     """What a path leads to; a link that leads to itself is itself. `Path.resolve` raises for that."""
     return Path(os.path.realpath(path))
 

@@ -71,4 +71,3 @@ def test_its_fix_resolves_and_gave_nothing_away(by_agent: Finished, family: str)
     output = (by_agent.place / found["logs"] / "agent" / "output.txt").read_text()
     assert output == "APPLIED\n", output
     assert found["status"] == "resolved", found
-    assert "not_concealed" not in found["flags"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import subprocess
 import tarfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import pytest
 from driver_bench import Bench, BenchSandbox, make_bench
@@ -26,17 +26,8 @@ class Placed(BenchSandbox):
         with tarfile.open(fileobj=tar) as archive:
             archive.extractall(self._placed(path), filter="data")
 
-    def exec(
-        self,
-        argv: Sequence[str],
-        *,
-        cwd: str | None = None,
-        env: Mapping[str, str] | None = None,
-        user: str | None = None,
-        stdin: bytes = b"",
-        timeout: float,
-    ) -> ExecResult:
-        return super().exec([self._placed(word) for word in argv], timeout=timeout)
+    def exec(self, argv: Sequence[str], **how: Any) -> ExecResult:
+        return super().exec([self._placed(word) for word in argv], **how)
 
     def _placed(self, word: str) -> str:
         return word.replace(DIRECTORY, str(self._bench.here)) if word.startswith(DIRECTORY) else word

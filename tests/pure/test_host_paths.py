@@ -6,19 +6,19 @@ import pytest
 
 from pytest_swe.host_paths import HostPaths
 
-PATHS = HostPaths(("/home/me/work/tasks", "/home/me/work", "/data", "/"), "/home/me")
+PATHS = HostPaths(("/home/me/bench/tasks", "/home/me/bench", "/data", "/"), "/home/me")
 
 
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
-        ("/home/me/work/tasks/b/task.toml:2: agent: expected", "b/task.toml:2: agent: expected"),
-        ("/home/me/work/tasks: no file", "tasks: no file"),
-        ("/home/me/work/tasks/ is empty", "tasks/ is empty"),
-        ("in /home/me/work/tasks.", "in tasks."),
-        ("[Errno 2] No such file: '/home/me/work/preds.jsonl'", "[Errno 2] No such file: 'preds.jsonl'"),
-        ("/home/me/work/tasks2/x", "tasks2/x"),
-        ("/home/me/work.old/x", "~/work.old/x"),
+        ("/home/me/bench/tasks/b/task.toml:2: agent: expected", "b/task.toml:2: agent: expected"),
+        ("/home/me/bench/tasks: no file", "tasks: no file"),
+        ("/home/me/bench/tasks/ is empty", "tasks/ is empty"),
+        ("in /home/me/bench/tasks.", "in tasks."),
+        ("[Errno 2] No such file: '/home/me/bench/preds.jsonl'", "[Errno 2] No such file: 'preds.jsonl'"),
+        ("/home/me/bench/tasks2/x", "tasks2/x"),
+        ("/home/me/bench.old/x", "~/bench.old/x"),
         ("/home/me/.cache/x and /home/me", "~/.cache/x and ~"),
         ("/home/mel/x", "/home/mel/x"),
         ("/app/data/x, /data/y", "/app/data/x, y"),

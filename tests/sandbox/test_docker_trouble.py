@@ -205,3 +205,16 @@ def test_a_sandbox_whose_killer_was_replaced(spec: SandboxSpec) -> None:
         with pytest.raises(SandboxLost):
             sandbox.exec(["true"], timeout=60)
     provider.close()
+
+
+@pytest.mark.docker
+def test_an_engine_remembers_where_it_ran_commands(spec: SandboxSpec) -> None:
+    """By that a container which ended, and forgot its commands, is told from an engine that was restarted."""
+    provider = DockerProvider(pull=False)
+    engine = provider._pool.links[0].engine()
+    with contextlib.closing(provider.acquire(spec, labels=LABELS)) as sandbox:
+        before = engine.remembers(sandbox.id)
+        sandbox.exec(["true"], timeout=60)
+        engine.kill(sandbox.id)
+        assert (before, engine.remembers(sandbox.id)) == (False, True)
+    provider.close()

@@ -42,6 +42,18 @@ def test_what_can_be_provoked_is_tried_once_more_whatever_the_retries() -> None:
             assert control_decides(error(reason))
 
 
+@pytest.mark.parametrize(
+    "reason",
+    [
+        Reason.SANDBOX_LOST, Reason.OUT_OF_MEMORY, Reason.DISK_FULL, Reason.SUITE_DID_NOT_RUN, Reason.LOG_UNPARSEABLE,
+        Reason.TEST_PATCH_FAILED, Reason.NETWORK_NEEDED, Reason.MODEL_FAILED, Reason.VERIFIER_FAILED,
+        Reason.NOT_REMOVED, Reason.DEADLINE,
+    ],
+)  # fmt: skip
+def test_a_null_reward_is_not_for_sale_by_any_of_these(reason: Reason) -> None:
+    assert control_decides(error(reason))
+
+
 def test_waits_grow() -> None:
     done = [error(Reason.ENGINE_UNAVAILABLE)]
     assert [seconds_before_next(done * count, 9) for count in (1, 2, 3)] == [2.0, 4.0, 8.0]

@@ -134,10 +134,13 @@ class ApptainerSandbox:
             self._standing()
         if end.exit_code is None and not end.timed_out:
             raise SandboxLost(f"{self.id}: the command was killed from outside")
-        if end.exit_code and self._bytes(place) == text:
-            # It would have emptied itself first: what failed is apptainer, mostly because the instance was just ending.
+        left = self._left(place) if end.exit_code else b""
+        if left != b"":
+            # It would have emptied itself first: what failed is apptainer, mostly because the instance was just ending,
+            # which takes the script's file system along before its first process is gone.
             self._instance.processes.wait(LAST_MOMENTS)
             self._standing()
+        if left == text:
             raise SandboxStartFailed(f"{self.id}: apptainer did not run a command: {err.value()[-300:]!r}")
         self._files.remove(place)
         return end.exit_code, end.timed_out
@@ -180,14 +183,14 @@ class ApptainerSandbox:
         return found
 
     def _text(self, path: str) -> str:
-        return self._bytes(path).decode("utf-8", "surrogateescape")
+        return (self._left(path) or b"").decode("utf-8", "surrogateescape")
 
-    def _bytes(self, path: str) -> bytes:
-        """Empty where there is no such file."""
+    def _left(self, path: str) -> bytes | None:
+        """What a file holds; None where there is none."""
         try:
             return self._files.read(path)
         except SandboxFileError:
-            return b""
+            return None
 
     def _write_entrance(self) -> tuple[str, ...]:
         """The command that opens a shell as commands see it; what it must not show stands in a file inside."""

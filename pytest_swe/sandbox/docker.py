@@ -22,6 +22,7 @@ from pytest_swe.sandbox.owner import PID, deadline_passed, owner_is_dead, prefix
 
 if TYPE_CHECKING:
     from pytest_swe.sandbox.compose.build import Builder
+    from pytest_swe.sandbox.compose.group import Starter
     from pytest_swe.sandbox.docker_engine import Engine
     from pytest_swe.sandbox.group import Group, GroupSpec
     from pytest_swe.sandbox.images.pull import Puller, PullPolicy
@@ -39,7 +40,6 @@ class DockerProvider:
     """
 
     name = "docker"
-    _makes_groups = True
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class DockerProvider:
             memory=any(each.memory for each in found),
             pids=any(each.pids for each in found),
             platform=platform_of(found[0].machine),
-            groups=self._makes_groups and _has_compose(),
+            groups=_has_compose(),
             shares_host=all(each.is_here for each in found),
         )
 
@@ -120,26 +120,20 @@ class DockerProvider:
 
     def acquire_group(self, spec: GroupSpec, *, labels: Mapping[str, str]) -> Group:
         """See `pytest_swe.sandbox.group.GroupProvider`; needs Docker Compose 2 beside the ``docker`` command."""
-        from pytest_swe.sandbox.compose.group import Starter
         from pytest_swe.sandbox.compose.program import refuse_without_plugin
 
         refuse_without_plugin()
         asked = replace(spec.main, keep_entrypoint=True)
         refuse_unsupported(asked)
         with self._pool.placed(asked) as link:
-            engine = link.engine()
-            return Starter(engine, self._builder(engine), link.facts()).group(spec, labels)
+            return self._starter(link).group(spec, labels)
 
     def prepare_group(self, spec: GroupSpec) -> tuple[str, ...]:
         """Names of all images of a group, built or pulled. Variables of environments need no value yet.
 
         Raises as ``acquire_group`` does.
         """
-        from pytest_swe.sandbox.compose.group import Starter
-
-        link = self._pool.standing()[0]
-        engine = link.engine()
-        return Starter(engine, self._builder(engine), link.facts()).prepared(spec)
+        return self._starter(self._pool.standing()[0]).prepared(spec)
 
     def images(self) -> Mapping[str, Callable[[], Puller]]:
         """See `pytest_swe.sandbox.images.pull.HasImages`."""
@@ -172,6 +166,12 @@ class DockerProvider:
 
     def _images_of(self, link: Link) -> Puller:
         return self._puller(link.engine())
+
+    def _starter(self, link: Link) -> Starter:
+        from pytest_swe.sandbox.compose.group import Starter
+
+        engine = link.engine()
+        return Starter(engine, self._builder(engine), link.facts())
 
     def _builder(self, engine: Engine) -> Builder:
         from pytest_swe.sandbox.compose.build import Builder

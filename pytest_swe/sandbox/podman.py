@@ -6,18 +6,17 @@ What differs in the API is in `podman_engine`. The service need not run as root:
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_swe.errors import Unsupported, UsageError
+from pytest_swe.errors import UsageError
 from pytest_swe.sandbox.docker import DockerProvider
-from pytest_swe.sandbox.docker_pool import PATIENCE
-from pytest_swe.sandbox.group import COMPOSE_HINT
+from pytest_swe.sandbox.docker_pool import PATIENCE, Link
 
 if TYPE_CHECKING:
+    from pytest_swe.sandbox.compose.group import Starter
     from pytest_swe.sandbox.docker_engine import Engine
-    from pytest_swe.sandbox.group import Group, GroupSpec
     from pytest_swe.sandbox.images.pull import PullPolicy
 
 #: Where root's service listens.
@@ -31,7 +30,6 @@ class PodmanProvider(DockerProvider):
     """
 
     name = "podman"
-    _makes_groups = False
 
     def __init__(
         self,
@@ -44,13 +42,11 @@ class PodmanProvider(DockerProvider):
     ) -> None:
         super().__init__(host=host, hosts=hosts, pull=pull, policy=policy, patience=patience)
 
-    def acquire_group(self, spec: GroupSpec, *, labels: Mapping[str, str]) -> Group:
-        """Refused by name: Podman runs health checks by systemd's timers, and without those a start waits for ever."""
-        raise Unsupported("provider podman runs no tasks with a compose file", hint=COMPOSE_HINT)
+    def _starter(self, link: Link) -> Starter:
+        from pytest_swe.sandbox.compose.podman import PodmanStarter
 
-    def prepare_group(self, spec: GroupSpec) -> tuple[str, ...]:
-        """Refused as well: what is prepared here would run nowhere."""
-        raise Unsupported("provider podman runs no tasks with a compose file", hint=COMPOSE_HINT)
+        engine = link.engine()
+        return PodmanStarter(engine, self._builder(engine), link.facts())
 
     def _connect(self, host: str | None) -> Engine:
         from pytest_swe.sandbox.podman_engine import PodmanEngine

@@ -21,6 +21,9 @@ from pytest_swe.sandbox.docker_facts import Facts, platform_of
 #: https://docs.podman.io/en/v4.3/markdown/podman-top.1.html
 PS = "hpid,pid,ppid,state,comm"
 
+#: The version of its own API that is spoken: the oldest that Podman 4 and 5 answer.
+OWN = "v4.0.0"
+
 #: Further looks at a container that is being removed, and seconds between them.
 LOOKS = 5
 LOOK_EVERY = 0.1
@@ -124,6 +127,10 @@ class PodmanEngine(Engine):
     @property
     def _rootless(self) -> bool:
         return bool(cast("Mapping[str, JSON]", self._own["security"])["rootless"])
+
+    def _url(self, path: str) -> str:
+        """Its own calls have versions of their own; some take Docker's as well, some do not."""
+        return f"{self._api.base_url}/{OWN}/{path}" if path.startswith("libpod/") else super()._url(path)
 
     def _layers_of(self, image: str) -> Mapping[str, int]:
         """Bytes of the layers of an image, by their digests; asked once. None for one that is gone meanwhile."""

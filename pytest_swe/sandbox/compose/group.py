@@ -8,6 +8,7 @@ import time
 import uuid
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 from pytest_swe.errors import EngineUnavailable, ImageUnavailable
@@ -104,18 +105,31 @@ class Starter:
             facts=self.facts,
         )
         try:
-            return self._started(compose, project, spec, deadline)
+            return self._started(compose, self.suited(project), spec, deadline)
         except BaseException:
             remove_group(self.engine, project.name)
             raise
 
+    def suited(self, project: Project) -> Project:
+        """In the engine's own ways, for one that does not take all that Compose says."""
+        return project
+
+    def checking(self, project: Project) -> AbstractContextManager[None]:
+        """Run the services' health checks as long as it lasts, for an engine that does not."""
+        return nullcontext()
+
+    def refuse_apart(self, project: Project, containers: Mapping[str, Container]) -> None:
+        """Raises SandboxStartFailed for services that do not reach each other, on an engine where that happens."""
+
     def _started(self, compose: Compose, project: Project, spec: GroupSpec, deadline: float) -> ComposeGroup:
         left = max(1.0, deadline - time.monotonic())
-        ended = compose.run(project.file(), ["up", "--detach", "--wait", "--no-build"], left)
+        with self.checking(project):
+            ended = compose.run(project.file(), ["up", "--detach", "--wait", "--no-build"], left)
         containers = _by_service(self.engine, project.name)
         if ended.code != 0 or MAIN not in containers:
             secrets = {name: spec.variables.get(name, "") for name in spec.secrets}
             raise failed_start(self.engine, project.plan, containers, ended, secrets)
+        self.refuse_apart(project, containers)
         services = {name: self._sandbox(name, each, project) for name, each in containers.items()}
         return ComposeGroup(self.engine, project.name, services)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pytest_swe.errors import Unsupported
 from pytest_swe.model import JSON, SandboxSpec
 from pytest_swe.sandbox.compose import guard
+from pytest_swe.sandbox.compose.addresses import DEFAULT, Addresses
 from pytest_swe.sandbox.compose.plan import MAIN, SIDECAR_MB, Plan
 from pytest_swe.sandbox.compose.service import Service
 from pytest_swe.sandbox.docker_config import PIDS
@@ -37,7 +38,10 @@ class Image:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Project:
-    """A group that is to be started. ``labels`` go on everything; ``facts`` say what the engine can limit."""
+    """A group that is to be started. ``labels`` go on everything; ``facts`` say what the engine can limit.
+
+    ``addresses``: networks that are there already, and who is where in them; None where Compose sees to it.
+    """
 
     name: str
     plan: Plan
@@ -45,20 +49,32 @@ class Project:
     images: Mapping[str, Image]
     labels: Mapping[str, str]
     facts: Facts
+    addresses: Addresses | None = None
 
     def file(self) -> dict[str, JSON]:
         """The whole compose file. Raises Unsupported for a service that cannot be held."""
-        networks: dict[str, JSON] = {name: self._network(name) for name in {"default", *self.plan.networks}}
+        networks: dict[str, JSON] = {name: self._network(name) for name in self._networks()}
         volumes: dict[str, JSON] = {name: {"labels": dict(self.labels)} for name in self.plan.volumes}
         services: dict[str, JSON] = {name: self._service(each) for name, each in self.plan.services.items()}
         files: dict[str, JSON] = {kind: found for kind, found in self.plan.files.items() if found}
         return {"name": self.name, "services": services, "networks": networks, "volumes": volumes, **files}
 
+    def is_internal(self, network: str) -> bool:
+        """Whether nothing leaves a network of the file."""
+        return self._is_closed or network in self.plan.internal
+
+    def _networks(self) -> frozenset[str]:
+        if self.addresses is not None:
+            return frozenset(self.addresses.networks)
+        return self.plan.networks | {DEFAULT}
+
     def _network(self, name: str) -> dict[str, JSON]:
+        if self.addresses is not None:
+            return {"external": True, "name": self.addresses.networks[name].name}
         network: dict[str, JSON] = {"labels": dict(self.labels)}
         if self._is_closed:
-            return {**network, "internal": True, "driver_opts": dict(NO_HOST)}
-        return {**network, "internal": True} if name in self.plan.internal else network
+            network["driver_opts"] = dict(NO_HOST)
+        return {**network, "internal": True} if self.is_internal(name) else network
 
     @property
     def _is_closed(self) -> bool:
@@ -84,6 +100,8 @@ class Project:
             made["platform"] = service.platform
         if self._is_closed and "network_mode" not in service.passed:
             made |= {"dns": [NO_NAME_SERVER], "dns_opt": [*QUICKLY]}
+        if self.addresses is not None and "network_mode" not in service.passed:
+            made |= {"networks": self.addresses.attachments(service), "extra_hosts": self.addresses.hosts(service)}
         made |= self._limits(service)
         return made | (self._main(service) if service.name == MAIN else {"user": service.user} if service.user else {})
 

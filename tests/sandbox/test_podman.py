@@ -23,11 +23,9 @@ from pytest_swe.errors import (
     SandboxFileError,
     SandboxLost,
     SandboxStartFailed,
-    Unsupported,
 )
 from pytest_swe.model import SandboxSpec
 from pytest_swe.sandbox.base import Sandbox
-from pytest_swe.sandbox.group import GroupSpec
 from pytest_swe.sandbox.podman import PodmanProvider, usual_host
 from pytest_swe.testing.conformance import *  # noqa: F403
 from pytest_swe.testing.conformance.fixtures import SOON, Acquire, KillFromOutside, new_labels, shell
@@ -281,9 +279,3 @@ def test_an_image_of_a_dockerfile_keeps_its_entrypoint(
             kept.close()
     finally:
         subprocess.run(["podman", "--url", usual_host(), "rmi", "--force", image], capture_output=True)
-
-
-def test_groups_are_refused_by_name(provider: PodmanProvider, tmp_path: Path) -> None:
-    assert not provider.capabilities.groups
-    with pytest.raises(Unsupported, match="provider podman runs no tasks with a compose file"):
-        provider.acquire_group(GroupSpec(main=SandboxSpec(image="x"), directory=tmp_path), labels={})

@@ -30,7 +30,13 @@ def things(engine: Engine, labels: Sequence[str]) -> list[Thing]:
             data = answer.json()
         entries = (data.get(within) if within else data) or []
         found += [(f"{kind}/{entry[name]}", entry.get("Labels") or {}) for entry in entries]
-    return found
+    # Podman finds volumes that have one of the labels, which would be somebody else's.
+    return [thing for thing in found if all(_has(thing[1], label) for label in labels)]
+
+
+def _has(labels: Mapping[str, str], wanted: str) -> bool:
+    key, is_pair, value = wanted.partition("=")
+    return key in labels and (not is_pair or labels[key] == value)
 
 
 def remove_things(engine: Engine, found: Iterable[Thing]) -> None:

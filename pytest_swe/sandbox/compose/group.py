@@ -52,7 +52,8 @@ class ComposeGroup:
         try:
             self._engine.kill(self.main.id)
         except Refused as refusal:
-            if refusal.status not in (404, 409):
+            state = self._engine.state(self.main.id)  # engines have different numbers for one that has ended
+            if state is not None and state.running:
                 raise EngineUnavailable(f"the {self._engine.name} engine did not stop main: {refusal}") from refusal
 
     def close(self) -> None:

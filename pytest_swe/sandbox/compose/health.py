@@ -39,7 +39,8 @@ def said_in_full(own: Mapping[str, JSON], image: Mapping[str, JSON]) -> dict[str
     words = [str(word) for word in test]
     if words[0] == "CMD":
         words = ["CMD-SHELL", shlex.join(words[1:])]
-    made: dict[str, JSON] = {"test": [*words], "retries": own.get("retries") or image.get("Retries") or RETRIES}
+    # A shell's script is one word; what follows would be its arguments, of which it has no use.
+    made: dict[str, JSON] = {"test": [*words[:2]], "retries": own.get("retries") or image.get("Retries") or RETRIES}
     for key, name, usual in (
         ("interval", "Interval", "30s"),
         ("timeout", "Timeout", "30s"),

@@ -1,4 +1,4 @@
-"""A real engine, the provider on it, and tasks made of a few files."""
+"""Real engines that make groups, the provider on each, and tasks made of a few files."""
 
 from __future__ import annotations
 
@@ -15,24 +15,36 @@ import pytest
 from pytest_swe.sandbox.compose.build import Build, Builder
 from pytest_swe.sandbox.docker import DockerProvider
 from pytest_swe.sandbox.group import Group, GroupSpec
+from pytest_swe.sandbox.podman import PodmanProvider, usual_host
 from pytest_swe.testing.conformance.fixtures import new_labels
 
 from .groups import SERVER, AcquireGroup, Standing, spec_of
 
+PROVIDERS = {"docker": DockerProvider, "podman": PodmanProvider}
+
 WriteTask = Callable[[Mapping[str, str]], Path]
 
 
-@pytest.fixture(scope="session")
-def engine() -> Iterator[docker.APIClient]:
-    """The engine itself (that of ``DOCKER_HOST``), behind the provider's back."""
-    client = docker.DockerClient.from_env().api
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param("docker", marks=pytest.mark.docker), pytest.param("podman", marks=pytest.mark.podman)],
+)
+def kind(request: pytest.FixtureRequest) -> str:
+    """Whose groups these are."""
+    return str(request.param)
+
+
+@pytest.fixture(scope="module")
+def engine(kind: str) -> Iterator[docker.APIClient]:
+    """The engine itself (that of ``DOCKER_HOST`` or ``CONTAINER_HOST``), behind the provider's back."""
+    client = docker.DockerClient.from_env().api if kind == "docker" else docker.APIClient(usual_host(), timeout=60)
     yield client
     client.close()
 
 
 @pytest.fixture(scope="module")
-def provider() -> Iterator[DockerProvider]:
-    made = DockerProvider(pull=False)
+def provider(kind: str) -> Iterator[DockerProvider]:
+    made = PROVIDERS[kind](pull=False)
     yield made
     made.close()
 
@@ -54,18 +66,18 @@ def task(tmp_path: Path) -> WriteTask:
 @pytest.fixture(scope="session", autouse=True)
 def built_images_go() -> Iterator[None]:
     """Images that these tests built are removed, and no others: somebody else may build at the same time."""
-    made: set[str] = set()
+    made: set[tuple[str, ...]] = set()
     build = Builder._build
 
     def noted(self: Builder, wanted: Build, name: str, deadline: float) -> None:
-        made.add(name)
+        made.add((*self.engine.command, "image", "rm", "--force", name))
         build(self, wanted, name, deadline)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Builder, "_build", noted)
         yield
-    for name in made:
-        subprocess.run(["docker", "image", "rm", "--force", name], capture_output=True)
+    for removal in made:
+        subprocess.run(removal, capture_output=True)
 
 
 @pytest.fixture

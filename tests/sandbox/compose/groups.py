@@ -67,7 +67,7 @@ def spec_of(directory: Path, *, network: str = "none", seconds: float = 600, **f
 
 def left(engine: docker.APIClient, labels: Mapping[str, str]) -> list[str]:
     """Names of all that an engine has with these labels."""
-    mine = {"label": [f"pytest-swe.{key}={value}" for key, value in labels.items()]}
+    mine = {"label": [f"pytest-swe.run={labels['run']}"]}  # of several, Podman finds volumes that have any
     containers = [each["Id"] for each in engine.containers(all=True, filters=mine)]
     networks = [each["Id"] for each in engine.networks(filters=mine)]
     volumes = [each["Name"] for each in engine.volumes(filters=mine)["Volumes"] or []]

@@ -38,6 +38,12 @@ USER nobody
 """
 
 
+@pytest.fixture(scope="module")
+def kind() -> str:
+    """Podman's builder has tests beside its other ones."""
+    return "docker"
+
+
 def inspect(engine: docker.APIClient, image: str) -> dict[str, Any]:
     found: dict[str, Any] = engine.inspect_image(image)  # type: ignore[no-untyped-call]
     return found

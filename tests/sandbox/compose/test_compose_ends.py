@@ -18,7 +18,7 @@ from pytest_swe.testing.conformance.fixtures import SOON, new_labels, shell
 
 from .groups import FETCH, LONG, SERVER, AcquireGroup, Standing, left, spec_of
 
-pytestmark = [pytest.mark.docker, pytest.mark.compose]
+pytestmark = pytest.mark.compose
 
 
 def test_close_removes_everything_from_several_threads(
@@ -69,29 +69,31 @@ def test_all_services_end_at_their_deadline(
         assert engine.wait(sandbox.id, timeout=90)["StatusCode"] == 0
 
 
-#: Acquires a group and dies at once. Arguments: this project, the task, labels, image.
+#: Acquires a group and dies at once. Arguments: this project, the task, labels, image, whose.
 OWNER = """
 import json, os, signal, sys
 from pathlib import Path
 sys.path[:0] = [sys.argv[1]]
 from pytest_swe.model import SandboxSpec
 from pytest_swe.sandbox.docker import DockerProvider
+from pytest_swe.sandbox.podman import PodmanProvider
 from pytest_swe.sandbox.group import GroupSpec
+provider = {"docker": DockerProvider, "podman": PodmanProvider}[sys.argv[5]]
 place = Path(sys.argv[2])
 main = SandboxSpec(image=sys.argv[4], workdir="", user="")
 spec = GroupSpec(main=main, directory=place, compose=place / "docker-compose.yaml")
-DockerProvider(pull=False).acquire_group(spec, labels=json.loads(sys.argv[3]))
+provider(pull=False).acquire_group(spec, labels=json.loads(sys.argv[3]))
 os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
 def test_what_a_dead_owner_left_is_swept(
-    compose_task: Callable[..., Path], engine: docker.APIClient, provider: DockerProvider, test_image: str
+    compose_task: Callable[..., Path], kind: str, engine: docker.APIClient, provider: DockerProvider, test_image: str
 ) -> None:
     """Any other run of this host may be the one that sweeps it, so only what is left in the end counts."""
     labels = new_labels()
     directory = compose_task(LONG.format(image=test_image))
-    arguments = [str(Path(__file__).parents[3]), str(directory), json.dumps(labels), test_image]
+    arguments = [str(Path(__file__).parents[3]), str(directory), json.dumps(labels), test_image, kind]
     ran = subprocess.run([sys.executable, "-c", OWNER, *arguments], capture_output=True)
     try:
         assert ran.returncode == -signal.SIGKILL, ran.stderr

@@ -197,7 +197,6 @@ def test_an_anchor_hides_nothing(write: WriteTask) -> None:
     assert "service side: privileged is refused" in str(refusal(write({"docker-compose.yaml": text})))
 
 
-@pytest.mark.docker
 @pytest.mark.compose
 def test_a_hostile_file_starts_and_builds_nothing(
     write: WriteTask, provider: DockerProvider, engine: docker.APIClient, test_image: str
@@ -210,7 +209,7 @@ def test_a_hostile_file_starts_and_builds_nothing(
         text = f"services:\n  good: {{build: side}}\n  main: {{depends_on: [good]}}\n  bad: {{image: x, {asked}}}\n"
         with pytest.raises(Unsupported):
             provider.acquire_group(spec_of(write({"docker-compose.yaml": text})), labels=labels)
-    mine = {"label": [f"pytest-swe.{key}={value}" for key, value in labels.items()]}
+    mine = {"label": [f"pytest-swe.run={labels['run']}"]}  # of several, Podman tells of whatever has any
     assert actions(engine, mine, begin) == []
     assert engine.containers(all=True, filters=mine) == []
     assert engine.networks(filters=mine) == []

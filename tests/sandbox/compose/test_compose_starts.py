@@ -20,7 +20,7 @@ from pytest_swe.testing.conformance.fixtures import SOON, new_labels, shell
 
 from .groups import SERVER, AcquireGroup, left, spec_of
 
-pytestmark = [pytest.mark.docker, pytest.mark.compose]
+pytestmark = pytest.mark.compose
 
 
 def test_secrets_are_in_no_argument_label_file_or_error(

@@ -25,6 +25,7 @@ serve() {
   fi
   mkdir -p "$dir"
   configure
+  let_neighbours_meet
   # Podman 4 leaves a file `oom` where it was started: https://github.com/containers/conmon/issues/504
   cd "$dir"
   setsid podman system service --time=0 "$address" >"$dir/log" 2>&1 </dev/null &
@@ -60,6 +61,14 @@ driver = "overlay"
 graphroot = "$dir/storage"
 runroot = "$dir/run"
 END
+}
+
+# A Docker engine on this host has what goes between two containers of a closed network dropped, whoever they belong to.
+let_neighbours_meet() {
+  local rule=(DOCKER-USER -i podman+ -m physdev --physdev-is-bridged -j ACCEPT)
+  if iptables -S DOCKER-USER >/dev/null 2>&1; then
+    iptables -C "${rule[@]}" 2>/dev/null || iptables -I "${rule[@]}"
+  fi
 }
 
 stop() {

@@ -11,7 +11,7 @@ import socket
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import BinaryIO, cast
 
 from pytest_swe.errors import EngineUnavailable, ImageUnavailable
@@ -175,13 +175,12 @@ class DockerImages:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImageConfig:
-    """What an image says of the containers made of it. ``user`` is empty where that is root; ``health``: its check."""
+    """What an image says of the containers made of it. ``user`` is empty where that is root."""
 
     user: str = ""
     workdir: str = ""
     entrypoint: tuple[str, ...] = ()
     command: tuple[str, ...] = ()
-    health: Mapping[str, JSON] = field(default_factory=dict)
 
 
 def image_config(engine: Engine, image: str) -> ImageConfig:
@@ -193,7 +192,6 @@ def image_config(engine: Engine, image: str) -> ImageConfig:
         workdir=str(found.get("WorkingDir") or ""),
         entrypoint=tuple(map(str, found.get("Entrypoint") or ())),
         command=tuple(map(str, found.get("Cmd") or ())),
-        health=found.get("Healthcheck") or {},
     )
 
 

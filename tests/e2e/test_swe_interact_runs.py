@@ -15,7 +15,7 @@ from scripted_model import Canned, ScriptedModel, Seen, openai_text, openai_tool
 
 from .conftest import ROOT, Finished, run_plugin
 
-pytestmark = [pytest.mark.docker, pytest.mark.compose]
+pytestmark = pytest.mark.compose
 
 TASKS = ROOT / "datasets" / "swe-interact"
 KIT = Path(__file__).parent / "interact_kit"
@@ -48,6 +48,11 @@ def models() -> Iterator[Models]:
     policy, user = ScriptedModel([openai_text("hello")]), ScriptedModel([Canned(body=as_the_user)])
     with policy, user:
         yield Models(policy, user)
+
+
+@pytest.fixture(params=[pytest.param(name, marks=getattr(pytest.mark, name)) for name in ("docker", "podman")])
+def provider(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
 
 
 def run_agent(place: Path, models: Models, *more: str) -> Finished:
@@ -88,8 +93,8 @@ def everything_below(place: Path) -> bytes:
 STEPS = ["01_plan", "02_implement", "03_handoff", "04_write_tests", "05_test_handoff"]
 
 
-def test_an_agent_that_asks_its_user_resolves_the_task(tmp_path: Path, models: Models) -> None:
-    done = run_agent(tmp_path, models)
+def test_an_agent_that_asks_its_user_resolves_the_task(tmp_path: Path, models: Models, provider: str) -> None:
+    done = run_agent(tmp_path, models, "--swe-provider", provider)
     line = line_of(done)
     assert (line["status"], line["reward"]) == ("resolved", 1.0), (line, done.output)
     assert [step["name"] for step in line["steps"]] == STEPS
@@ -134,6 +139,7 @@ def test_an_agent_that_asks_its_user_resolves_the_task(tmp_path: Path, models: M
     assert told["user_models"] == ["maintainer"]
 
 
+@pytest.mark.docker
 def test_an_agent_that_guesses_does_not(tmp_path: Path, models: Models) -> None:
     done = run_agent(tmp_path, models, "--swe-agent-arg", "behaviour=guess")
     line = line_of(done)
@@ -142,6 +148,7 @@ def test_an_agent_that_guesses_does_not(tmp_path: Path, models: Models) -> None:
     assert not models.user.seen
 
 
+@pytest.mark.docker
 def test_over_the_cap_the_tool_says_so(tmp_path: Path, models: Models) -> None:
     done = run_agent(tmp_path, models, "--swe-agent-arg", "behaviour=pester", "--swe-user-questions", "2")
     line = line_of(done)
@@ -151,6 +158,7 @@ def test_over_the_cap_the_tool_says_so(tmp_path: Path, models: Models) -> None:
     assert len(models.user.seen) == 2
 
 
+@pytest.mark.docker
 def test_the_tasks_own_solution_resolves_it_and_nothing_does_not_three_times(tmp_path: Path) -> None:
     controls = ["--swe-agent", "oracle", "--swe-agent", "nop", "--swe-attempts", "3"]
     done = run_plugin(tmp_path, TASKS, *controls, timeout=1200)

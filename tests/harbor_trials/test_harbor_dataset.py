@@ -6,18 +6,21 @@ import importlib.util
 import json
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from pytest_swe.sandbox.podman import usual_host
+
 ROOT = Path(__file__).parents[2]
 TASKS = ROOT / "datasets" / "harbor"
 WITH_COMPOSE = "price-service"
+DEMO_IMAGE = "pytest-swe/harbor-demo:1"
 TIMES = 3
 
-pytestmark = pytest.mark.docker
+pytestmark = pytest.mark.docker  # its builder makes the image
 
 
 @pytest.fixture(scope="session")
@@ -40,12 +43,12 @@ def lines(place: Path, run_id: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in text.splitlines()]
 
 
-def left_of(run_id: str) -> list[str]:
+def left_of(run_id: str, command: Sequence[str]) -> list[str]:
     """Containers, networks, volumes and images with the label of a run."""
     label = f"label=pytest-swe.run={run_id}"
     asked: Iterable[list[str]] = (["ps", "-a"], ["network", "ls"], ["volume", "ls"], ["images"])
     found = [
-        subprocess.run(["docker", *what, "-q", "--filter", label], check=True, capture_output=True, text=True).stdout
+        subprocess.run([*command, *what, "-q", "--filter", label], check=True, capture_output=True, text=True).stdout
         for what in asked
     ]
     return "".join(found).split()
@@ -56,21 +59,33 @@ def tasks(*, compose: bool) -> list[Path]:
     return [path for path in found if (path.name == WITH_COMPOSE) == compose]
 
 
+@pytest.fixture(params=[pytest.param(name, marks=getattr(pytest.mark, name)) for name in ("docker", "podman")])
+def engine(request: pytest.FixtureRequest, demo_image: None) -> tuple[str, list[str]]:
+    """A provider's name, and the command line of its engine, which has the image."""
+    if request.param == "docker":
+        return "docker", ["docker"]
+    podman = ["podman", "--url", usual_host()]
+    with subprocess.Popen(["docker", "save", DEMO_IMAGE], stdout=subprocess.PIPE) as saving:
+        subprocess.run([*podman, "load", "--quiet"], stdin=saving.stdout, check=True, capture_output=True)
+    return "podman", podman
+
+
 @pytest.mark.parametrize(
     "compose", [False, pytest.param(True, marks=pytest.mark.compose)], ids=["containers", "compose"]
 )
 def test_controls_are_as_they_must_be_every_time(
-    compose: bool, tmp_path: Path, demo_image: None, worker_id: str
+    compose: bool, tmp_path: Path, engine: tuple[str, list[str]], worker_id: str
 ) -> None:
-    run_id = f"controls-{compose}-{tmp_path.parent.parent.name}-{worker_id}"
-    agents = ["--swe-agent", "oracle", "--swe-agent", "nop", "--swe-attempts", str(TIMES)]
+    provider, command = engine
+    run_id = f"controls-{provider}-{compose}-{tmp_path.parent.parent.name}-{worker_id}"
+    agents = ["--swe-agent", "oracle", "--swe-agent", "nop", "--swe-attempts", str(TIMES), "--swe-provider", provider]
     done = run(tmp_path, run_id, *tasks(compose=compose), *agents, "-n2")
     found = lines(tmp_path, run_id)
     assert len(found) == 2 * TIMES * len(tasks(compose=compose)), done.stdout
     wrong = [line for line in found if line["status"] != ("resolved" if line["model"] == "gold" else "unresolved")]
     assert wrong == [], done.stdout
     assert done.returncode == 1
-    assert left_of(run_id) == []
+    assert left_of(run_id, command) == []
     if not compose:
         scores = next(line for line in found if line["instance_id"] == "three-scores" and line["model"] == "nop")
         assert scores["rewards"] == {"works": 0.0, "documented": 0.0, "quiet": 0.0}

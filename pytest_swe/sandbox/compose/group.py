@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
-from pytest_swe.errors import EngineUnavailable, ImageUnavailable
+from pytest_swe.errors import EngineUnavailable, ImageUnavailable, Unsupported
 from pytest_swe.sandbox.base import Sandbox
 from pytest_swe.sandbox.compose.build import Builder
 from pytest_swe.sandbox.compose.ends import remove_things, things
@@ -95,6 +95,7 @@ class Starter:
     def group(self, spec: GroupSpec, labels: Mapping[str, str]) -> ComposeGroup:
         """For errors see `pytest_swe.sandbox.group.GroupProvider`; nothing is left behind then."""
         compose = needed(self.engine.endpoint)
+        self.refuse_unseen()
         plan = plan_of(spec, is_here=self.facts.is_here)
         deadline = time.monotonic() + spec.build_seconds
         project = Project(
@@ -110,6 +111,17 @@ class Starter:
         except BaseException:
             remove_group(self.engine, project.name)
             raise
+
+    def refuse_unseen(self) -> None:
+        """Raises Unsupported where the engine cannot tell which processes a service has: they could not be ended.
+
+        Docker's asks control groups; a rootless one has them with cgroup v2 alone.
+        """
+        if self.facts.rootless and not self.facts.pids:
+            raise Unsupported(
+                "a rootless Docker engine without control groups runs no tasks with a compose file",
+                hint="--swe-provider podman does, and an engine of root's",
+            )
 
     def suited(self, project: Project) -> Project:
         """In the engine's own ways, for one that does not take all that Compose says."""

@@ -22,17 +22,21 @@ USUAL = 30.0
 #: Failed checks in a row that make a service unhealthy, where it says nothing else.
 RETRIES = 3
 
+#: For a service that is to have none: of a container whose check was taken away Podman says a state that is no word,
+#: and Compose ends at it.
+NO_CHECK: Mapping[str, JSON] = {"test": ["CMD-SHELL", ":"], "interval": "1s", "timeout": "30s", "retries": RETRIES}
+
 #: Seconds for the engine's answer beside those of the check itself.
 ANSWER = 10.0
 
 
 def said_in_full(own: Mapping[str, JSON], image: Mapping[str, JSON]) -> dict[str, JSON]:
-    """The check of a service that an engine takes which joins the words of a command, and knows no usual values.
+    """The check of a service, for an engine that joins the words of a command and knows no usual values.
 
     ``own`` is the compose file's, ``image`` the image's own; what neither says is Docker's usual value.
     """
-    if own.get("disable") is True:
-        return {"disable": True}
+    if own.get("disable") is True or own.get("test") == ["NONE"]:
+        return dict(NO_CHECK)
     test = own.get("test") or image.get("Test")
     if not isinstance(test, list) or not test:
         return {**own}

@@ -40,14 +40,20 @@ KNOCK = 'exec 3<>"/dev/tcp/$1/9"'
 class PodmanStarter(Starter):
     """See `pytest_swe.sandbox.compose.group.Starter`."""
 
+    def refuse_unseen(self) -> None:
+        """Never: Podman looks at processes themselves."""
+
     def suited(self, project: Project) -> Project:
-        """With the networks that its services are in, made now, and health checks in words that Podman takes."""
-        services = {
-            name: _checked_in_full(service, project.images[name].config.health)
-            for name, service in project.plan.services.items()
-        }
-        plan = replace(project.plan, services=services)
-        networks = {name: self._made(name, project) for name in used(plan)}
+        """With the networks that its services are in, made now, and health checks in words that Podman takes.
+
+        Raises SandboxStartFailed.
+        """
+        try:
+            services = {name: self._checked_in_full(each, project) for name, each in project.plan.services.items()}
+            plan = replace(project.plan, services=services)
+            networks = {name: self._made(name, project) for name in used(plan)}
+        except Refused as refusal:
+            raise SandboxStartFailed(f"a network or service of this task could not be made: {refusal}") from refusal
         return replace(project, plan=plan, addresses=Addresses(plan, networks))
 
     def checking(self, project: Project) -> AbstractContextManager[None]:
@@ -65,6 +71,15 @@ class PodmanStarter(Starter):
                 hint="a firewall of this host is between them, often Docker's; docs/providers/podman.md has the rule",
             )
 
+    def _checked_in_full(self, service: Service, project: Project) -> Service:
+        own = service.passed.get("healthcheck")
+        if not isinstance(own, dict):
+            return service
+        # The Docker-compatible answer about an image leaves its check out.
+        with self.engine.asked("GET", f"libpod/images/{project.images[service.name].name}/json") as answer:
+            image = answer.json().get("Healthcheck") or {}
+        return replace(service, passed={**service.passed, "healthcheck": said_in_full(own, image)})
+
     def _made(self, name: str, project: Project) -> Network:
         labels = {**project.labels, PROJECT: project.name}
         asked: dict[str, JSON] = {
@@ -76,11 +91,8 @@ class PodmanStarter(Starter):
         }
         headers = {"Content-Type": "application/json"}
         data = io.BytesIO(json.dumps(asked).encode())
-        try:
-            with self.engine.asked("POST", "libpod/networks/create", headers=headers, data=data) as answer:
-                made = answer.json()
-        except Refused as refusal:
-            raise SandboxStartFailed(f"a network of this task could not be made: {refusal}") from refusal
+        with self.engine.asked("POST", "libpod/networks/create", headers=headers, data=data) as answer:
+            made = answer.json()
         return Network(str(made["name"]), IPv4Network(made["subnets"][0]["subnet"]))
 
     def _runs(self, container: Container) -> bool:
@@ -96,10 +108,3 @@ class PodmanStarter(Starter):
         except Refused:
             return False
         return ended.timed_out and time.monotonic() - from_here >= REACHED
-
-
-def _checked_in_full(service: Service, image: Mapping[str, JSON]) -> Service:
-    own = service.passed.get("healthcheck")
-    if not isinstance(own, dict):
-        return service
-    return replace(service, passed={**service.passed, "healthcheck": said_in_full(own, image)})

@@ -11,7 +11,7 @@ from pytest_swe.model import SandboxSpec
 from pytest_swe.sandbox.base import Sandbox
 
 #: What to do where a provider makes no groups.
-COMPOSE_HINT = "--swe-provider docker does"
+COMPOSE_HINT = "--swe-provider docker and podman do"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -210,6 +210,6 @@ def test_a_trial_without_compose_says_what_to_install(
         with pytest.raises(Unsupported, match=said):
             made(wanted, provider, {})
     with pytest.raises(
-        Unsupported, match=r"provider local runs no tasks with a compose file .--swe-provider docker does"
+        Unsupported, match=r"provider local runs no tasks with a compose file .--swe-provider docker and podman do"
     ):
         made(wanted, LocalProvider(state=tmp_path, isolate=False), {})

@@ -7,7 +7,7 @@ contract as tests; every provider passes it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Protocol, runtime_checkable
@@ -81,8 +81,18 @@ def free_disk_mb(provider: SandboxProvider) -> int | None:
 class BuildsImages(Protocol):
     """A provider that makes images of directories with a Dockerfile, and keeps them by their content."""
 
-    def build_image(self, directory: Path, *, seconds: float = 600.0, force: bool = False) -> str:
-        """The image's name. Raises RowInvalid, ImageUnavailable with the builder's last lines, DiskFull."""
+    def build_image(
+        self,
+        directory: Path,
+        *,
+        seconds: float = 600.0,
+        force: bool = False,
+        stopped: Callable[[], bool] = lambda: False,
+    ) -> str:
+        """The image's name. ``stopped`` says that nobody waits for it any more.
+
+        Raises RowInvalid, ImageUnavailable with the builder's last lines, DiskFull, Cancelled.
+        """
         ...
 
     def remove_built_images(self) -> int:

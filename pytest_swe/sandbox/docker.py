@@ -100,16 +100,23 @@ class DockerProvider:
                     if link.answers():  # it is there, and failed on this one
                         raise
 
-    def build_image(self, directory: Path, *, seconds: float = 600.0, force: bool = False) -> str:
+    def build_image(
+        self,
+        directory: Path,
+        *,
+        seconds: float = 600.0,
+        force: bool = False,
+        stopped: Callable[[], bool] = lambda: False,
+    ) -> str:
         """The name of the image of ``directory`` and its Dockerfile, built unless its content was built before.
 
         Of several engines the first that answers has it then. Raises RowInvalid, ImageUnavailable with the builder's
-        last lines, DiskFull, EngineUnavailable.
+        last lines, DiskFull, EngineUnavailable, Cancelled.
         """
         from pytest_swe.sandbox.compose.build import Build
 
         return self._builder(self._pool.standing()[0].engine()).image(
-            Build(directory=directory), seconds=seconds, force=force
+            Build(directory=directory), seconds=seconds, force=force, stopped=stopped
         )
 
     def remove_built_images(self) -> int:

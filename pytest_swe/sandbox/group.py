@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, runtime_checkable
@@ -22,7 +22,8 @@ class GroupSpec:
     ``directory`` is the build context and what relative paths in ``compose`` are relative to; nothing outside of it is
     read. ``compose`` is the task's own file, or None. ``variables`` are all that ``${NAME}`` in it may stand for: the
     host's environment is not looked at. ``secrets`` names those of them that no file, log or label may show.
-    ``build_seconds`` bounds builds, pulls and the start, health checks included.
+    ``build_seconds`` bounds builds, pulls and the start, health checks included; ``stopped`` says that nobody waits for
+    it any more.
     """
 
     main: SandboxSpec
@@ -32,6 +33,7 @@ class GroupSpec:
     secrets: frozenset[str] = frozenset()
     build_seconds: float = 600.0
     force_build: bool = False
+    stopped: Callable[[], bool] = lambda: False
 
 
 @runtime_checkable
@@ -62,6 +64,7 @@ class GroupProvider(Protocol):
         """A fresh group; every container, network and volume carries ``labels``, and ends at ``spec.main.seconds``.
 
         Raises Unsupported naming what a compose file asks for and may not have (before anything is started),
-        ImageUnavailable when a build fails, SandboxStartFailed when a service does not become healthy in time.
+        ImageUnavailable when a build fails, SandboxStartFailed when a service does not become healthy in time,
+        Cancelled once ``spec.stopped`` says so.
         """
         ...

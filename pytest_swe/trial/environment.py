@@ -32,7 +32,7 @@ class Place:
 class Wanted:
     """What an environment must be. ``spec`` says all of its main container but the image, where that is built.
 
-    ``build_seconds`` is what the making of images and the start may take.
+    ``build_seconds`` is what the making of images and the start may take; ``stopped`` says that nobody waits for it.
     """
 
     place: Place
@@ -41,6 +41,7 @@ class Wanted:
     force_build: bool = False
     compose_variables: Mapping[str, str] = field(default_factory=dict)
     secrets: frozenset[str] = frozenset()
+    stopped: Callable[[], bool] = lambda: False
 
 
 @dataclass(slots=True)
@@ -93,7 +94,9 @@ def made(wanted: Wanted, provider: SandboxProvider, labels: Mapping[str, str]) -
     if place.has_dockerfile and (not place.image or wanted.force_build):
         if not isinstance(provider, BuildsImages):
             raise Unsupported(f"provider {provider.name} builds no images: the task needs a docker_image")
-        image = provider.build_image(place.directory, seconds=wanted.build_seconds, force=wanted.force_build)
+        image = provider.build_image(
+            place.directory, seconds=wanted.build_seconds, force=wanted.force_build, stopped=wanted.stopped
+        )
         spec = replace(spec, image=image)
     main = provider.acquire(spec, labels=labels)
     return Environment(main, {"main": main}, image=spec.image)
@@ -111,6 +114,7 @@ def _group(wanted: Wanted, spec: SandboxSpec, provider: SandboxProvider, labels:
             secrets=wanted.secrets,
             build_seconds=wanted.build_seconds,
             force_build=wanted.force_build,
+            stopped=wanted.stopped,
         ),
         labels=labels,
     )

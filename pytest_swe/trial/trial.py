@@ -165,7 +165,7 @@ class Trial(Attempting):
 
     def _made(self, wanted: Wanted) -> Environment:
         self._check_cancelled()
-        environment = made(wanted, self._provider, self._labels)
+        environment = made(replace(wanted, stopped=self._cancelled.is_set), self._provider, self._labels)
         self._hold(environment)
         self._check_cancelled()
         return environment

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO
 
-from pytest_swe.errors import DiskFull, EngineUnavailable, ImageUnavailable, RowInvalid, SweError
+from pytest_swe.errors import Cancelled, DiskFull, EngineUnavailable, ImageUnavailable, RowInvalid, SweError
 from pytest_swe.model import JSON
 from pytest_swe.sandbox.compose.content import content_hash
 from pytest_swe.sandbox.compose.program import Compose
@@ -66,46 +66,36 @@ class Builder:
     puller: Puller
     compose: Compose | None
 
-    def image(self, build: Build, *, seconds: float, force: bool = False) -> str:
+    def image(
+        self, build: Build, *, seconds: float, force: bool = False, stopped: Callable[[], bool] = lambda: False
+    ) -> str:
         """The name of the image, built unless it is there; ``force`` builds it again, from the engine's cache.
 
-        Raises RowInvalid for a context that cannot be used, ImageUnavailable with the builder's last words, DiskFull.
+        Raises RowInvalid for a context that cannot be used, ImageUnavailable with the builder's last words, DiskFull,
+        Cancelled once ``stopped`` says so.
         """
         name = build.name()
         with self.puller.host.locked(name):
             if force or self.puller.engine.find(name) is None:
                 try:
-                    self._build(build, name, time.monotonic() + seconds)
+                    self._build(build, name, time.monotonic() + seconds, stopped)
                 except _Failed as failed:
                     raise _failure(build, failed) from failed
         return name
 
-    def _build(self, build: Build, name: str, deadline: float) -> None:
+    def _build(self, build: Build, name: str, deadline: float, stopped: Callable[[], bool]) -> None:
         labels = {BUILT: name.rpartition(":")[2]}
         if self.compose is not None:
-            self._with_buildkit(self.compose, build, name, labels, deadline)
+            project = _as_project(build, name, labels)
+            ended = self.compose.run(project, ["build"], deadline - time.monotonic(), stopped)
+            if ended.code != 0:
+                raise _Failed(ended.text, timed_out=ended.code is None)
         else:
-            self._with_engine(build, name, labels, deadline)
+            self._with_engine(build, name, labels, deadline, stopped)
 
-    def _with_buildkit(
-        self, compose: Compose, build: Build, name: str, labels: Mapping[str, str], deadline: float
+    def _with_engine(
+        self, build: Build, name: str, labels: Mapping[str, str], deadline: float, stopped: Callable[[], bool]
     ) -> None:
-        context: dict[str, JSON] = {
-            "context": str(build.directory.resolve()),
-            "dockerfile": build.dockerfile,
-            "args": dict(build.arguments),
-            "labels": dict(labels),
-        }
-        if build.target:
-            context["target"] = build.target
-        service: dict[str, JSON] = {"image": name, "build": context}
-        if build.platform:
-            service["platform"] = build.platform
-        ended = compose.run({"name": "build", "services": {"image": service}}, ["build"], deadline - time.monotonic())
-        if ended.code != 0:
-            raise _Failed(ended.text, timed_out=ended.code is None)
-
-    def _with_engine(self, build: Build, name: str, labels: Mapping[str, str], deadline: float) -> None:
         params = {
             "t": name,
             "dockerfile": build.dockerfile,
@@ -120,6 +110,8 @@ class Builder:
         try:
             with tar_of_directory(build.directory) as context:
                 for step in self._steps(params, context, deadline - time.monotonic()):
+                    if stopped():
+                        raise Cancelled("the run was stopped")
                     said = [*said[-LINES:], str(step.get("error") or step.get("stream") or "").rstrip()]
                     if step.get("error") or time.monotonic() > deadline:
                         raise _Failed("\n".join(said), timed_out=not step.get("error"))
@@ -138,6 +130,21 @@ class Builder:
                 step = json.loads(line or b"{}")
                 if isinstance(step, dict):
                     yield step
+
+
+def _as_project(build: Build, name: str, labels: Mapping[str, str]) -> dict[str, JSON]:
+    context: dict[str, JSON] = {
+        "context": str(build.directory.resolve()),
+        "dockerfile": build.dockerfile,
+        "args": dict(build.arguments),
+        "labels": dict(labels),
+    }
+    if build.target:
+        context["target"] = build.target
+    service: dict[str, JSON] = {"image": name, "build": context}
+    if build.platform:
+        service["platform"] = build.platform
+    return {"name": "build", "services": {"image": service}}
 
 
 def remove_built(engine: Engine) -> int:

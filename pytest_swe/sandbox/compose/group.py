@@ -78,7 +78,9 @@ class Starter:
         for name, service in sorted(plan.services.items(), key=lambda item: item[0] != MAIN):
             if service.build is not None:
                 left = deadline - time.monotonic()
-                names[name] = self.builder.image(service.build, seconds=left, force=spec.force_build)
+                names[name] = self.builder.image(
+                    service.build, seconds=left, force=spec.force_build, stopped=spec.stopped
+                )
             else:
                 names[name] = self.builder.puller.ready(service.image, service.platform).name
         try:
@@ -137,7 +139,7 @@ class Starter:
     def _started(self, compose: Compose, project: Project, spec: GroupSpec, deadline: float) -> ComposeGroup:
         left = max(1.0, deadline - time.monotonic())
         with self.checking(project):
-            ended = compose.run(project.file(), ["up", "--detach", "--wait", "--no-build"], left)
+            ended = compose.run(project.file(), ["up", "--detach", "--wait", "--no-build"], left, spec.stopped)
         containers = _by_service(self.engine, project.name)
         if ended.code != 0 or MAIN not in containers:
             secrets = {name: spec.variables.get(name, "") for name in spec.secrets}

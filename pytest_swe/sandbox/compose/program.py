@@ -1,4 +1,4 @@
-"""The program ``docker compose`` (version 2), run on files of ours alone, in an environment that holds nothing else."""
+"""The program ``docker compose`` (version 2), run on a file of ours alone, in an environment with nothing else."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
-from pytest_swe.errors import Unsupported
+from pytest_swe.errors import Cancelled, Unsupported
 from pytest_swe.model import JSON
 from pytest_swe.sandbox.docker_endpoint import Endpoint
 
@@ -31,6 +33,9 @@ KEPT = ("PATH", "HOME", "DOCKER_CONFIG", "SSH_AUTH_SOCK")
 
 #: Bytes of what it printed that are looked at: what went wrong stands at the end.
 TAIL = 64 * 1024
+
+#: Seconds between two looks whether anybody still waits for it.
+LOOK_EVERY = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,23 +59,31 @@ class Compose:
         docker = installed()
         return cls(docker, endpoint) if docker else None
 
-    def run(self, project: Mapping[str, JSON], arguments: Sequence[str], seconds: float) -> Ended:
+    def run(
+        self,
+        project: Mapping[str, JSON],
+        arguments: Sequence[str],
+        seconds: float,
+        stopped: Callable[[], bool] = lambda: False,
+    ) -> Ended:
         """One command on ``project``, a whole compose file as data; nothing in it is interpolated.
 
-        The file may hold secrets: it is this user's alone, and gone when the command has ended.
+        The file may hold secrets: it is in no directory, and gone with this process, however that ends. Raises
+        Cancelled once ``stopped`` says so.
         """
-        with _private_directory() as place:
-            file = place / "compose.json"
-            file.touch(mode=0o600)
-            file.write_text(json.dumps(_literal(dict(project))), encoding="utf-8")
-            (place / "none.env").touch()
-            # fmt: off
-            command = [
-                self.docker, "compose", "--file", str(file), "--project-directory", str(place),
-                "--env-file", str(place / "none.env"), "--ansi", "never", "--progress", "plain", *arguments,
-            ]
-            # fmt: on
-            return _ended(command, self._environment(), place / "output", seconds)
+        # fmt: off
+        command = [
+            self.docker, "compose", "--file", "-", "--project-directory", "/", "--env-file", os.devnull,
+            "--ansi", "never", "--progress", "plain", *arguments,
+        ]
+        # fmt: on
+        with tempfile.TemporaryFile() as file, tempfile.TemporaryFile() as output:
+            file.write(json.dumps(_literal(dict(project))).encode())
+            file.seek(0)
+            with _running(command, self._environment(), file, output) as process:
+                code = _waited(process, time.monotonic() + seconds, stopped)
+            output.seek(max(0, output.seek(0, os.SEEK_END) - TAIL))
+            return Ended(code, output.read().decode("utf-8", "replace"))
 
     def _environment(self) -> dict[str, str]:
         kept = {name: value for name in KEPT if (value := os.environ.get(name)) is not None}
@@ -111,30 +124,29 @@ def needed(endpoint: Endpoint) -> Compose:
 
 
 @contextlib.contextmanager
-def _private_directory() -> Iterator[Path]:
-    place = Path(tempfile.mkdtemp(prefix="pytest-swe-compose-"))  # mode 0700
+def _running(
+    command: Sequence[str], environment: Mapping[str, str], file: IO[bytes], output: IO[bytes]
+) -> Iterator[subprocess.Popen[bytes]]:
+    process = subprocess.Popen(
+        command, stdin=file, stdout=output, stderr=output, env=environment, start_new_session=True
+    )
     try:
-        yield place
+        yield process
     finally:
-        shutil.rmtree(place, ignore_errors=True)
+        # The plugin is a process of its own below ``docker``.
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
 
 
-def _ended(command: Sequence[str], environment: Mapping[str, str], output: Path, seconds: float) -> Ended:
-    with output.open("w+b") as said:
-        process = subprocess.Popen(
-            command, stdin=subprocess.DEVNULL, stdout=said, stderr=said, env=environment, start_new_session=True
-        )
-        try:
-            code: int | None = process.wait(max(0.0, seconds))
-        except subprocess.TimeoutExpired:
-            code = None
-        finally:
-            # The plugin is a process of its own below ``docker``.
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-        said.seek(max(0, said.seek(0, os.SEEK_END) - TAIL))
-        return Ended(code, said.read().decode("utf-8", "replace"))
+def _waited(process: subprocess.Popen[bytes], deadline: float, stopped: Callable[[], bool]) -> int | None:
+    """Its exit status; None when its time was over."""
+    while not stopped():
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return process.wait(min(LOOK_EVERY, max(0.0, deadline - time.monotonic())))
+        if time.monotonic() >= deadline:
+            return None
+    raise Cancelled("the run was stopped")
 
 
 def _literal(value: JSON) -> JSON:

@@ -69,9 +69,9 @@ def built_images_go() -> Iterator[None]:
     made: set[tuple[str, ...]] = set()
     build = Builder._build
 
-    def noted(self: Builder, wanted: Build, name: str, deadline: float) -> None:
+    def noted(self: Builder, wanted: Build, name: str, deadline: float, stopped: Callable[[], bool]) -> None:
         made.add((*self.engine.command, "image", "rm", "--force", name))
-        build(self, wanted, name, deadline)
+        build(self, wanted, name, deadline, stopped)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Builder, "_build", noted)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
+import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import docker
 import pytest
 
-from pytest_swe.errors import ImageUnavailable, RowInvalid, Unsupported
+from pytest_swe.errors import Cancelled, ImageUnavailable, RowInvalid, Unsupported
 from pytest_swe.model import SandboxSpec
 from pytest_swe.sandbox.base import Sandbox
 from pytest_swe.sandbox.compose import program
@@ -93,6 +95,31 @@ def test_a_build_has_its_time(task: WriteTask, provider: DockerProvider, test_im
     with pytest.raises(ImageUnavailable, match="not built in its time"):
         provider.build_image(directory, seconds=3)
     assert time.monotonic() - begin < 60
+
+
+@pytest.mark.compose
+def test_a_build_that_nobody_waits_for_any_more_is_ended(
+    task: WriteTask, provider: DockerProvider, test_image: str
+) -> None:
+    """Its program with it, which is a process group of its own."""
+    directory = task({"Dockerfile": f"FROM {test_image}\nRUN sleep 1357\n"})
+    over = threading.Event()
+    with ThreadPoolExecutor(1) as pool:
+        building = pool.submit(provider.build_image, directory, stopped=over.is_set)
+        while not (programs := children("compose")):
+            assert not building.done()
+            time.sleep(0.1)
+        over.set()
+        with pytest.raises(Cancelled):
+            building.result()
+    assert not programs & children("compose")
+
+
+def children(word: str) -> set[str]:
+    """Numbers of this process's children with this word in their command lines."""
+    found = Path("/proc/self/task").glob("*/children")
+    pids = {pid for each in found for pid in each.read_text().split()}
+    return {pid for pid in pids if word in Path(f"/proc/{pid}/cmdline").read_text().split("\0")}
 
 
 def test_force_builds_what_is_there(

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import json
 import os
+import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -14,7 +14,7 @@ from pathlib import Path
 import docker
 import pytest
 
-from pytest_swe.errors import ImageUnavailable, RowInvalid, SandboxStartFailed
+from pytest_swe.errors import Cancelled, ImageUnavailable, RowInvalid, SandboxStartFailed
 from pytest_swe.sandbox.docker import DockerProvider
 from pytest_swe.testing.conformance.fixtures import SOON, new_labels, shell
 
@@ -41,8 +41,7 @@ def test_secrets_are_in_no_argument_label_file_or_error(
     with watched:
         group = acquire_group(spec)
     assert group.services["side"].exec(["printenv", "SHOWN"], timeout=SOON).stdout.decode() == secret + "\n"
-    assert watched.modes == {0o700, 0o600}
-    assert list((tmp_path / "tmp").iterdir()) == []
+    assert watched.seen == set()
     assert secret not in json.dumps(engine.inspect_container(group.main.id))
     assert secret not in json.dumps(engine.inspect_container(group.services["side"].id)["Config"]["Labels"])
     broken = text.replace("urlopen('http://localhost:8000/log')", "urlopen('http://localhost:1/')")
@@ -56,10 +55,10 @@ def test_secrets_are_in_no_argument_label_file_or_error(
 
 
 class Watched:
-    """Looks at what is written below a directory, again and again, and keeps the modes that it saw."""
+    """Looks at what there is in a directory, again and again, and keeps the names that it saw."""
 
     def __init__(self, directory: Path) -> None:
-        self.modes: set[int] = set()
+        self.seen: set[str] = set()
         self._directory = directory
         self._pool = ThreadPoolExecutor(1)
         self._over = False
@@ -74,11 +73,25 @@ class Watched:
 
     def _look(self) -> None:
         while not self._over:
-            for path in self._directory.glob("pytest-swe-compose-*"):
-                for each in (path, path / "compose.json"):
-                    with contextlib.suppress(OSError):
-                        self.modes.add(each.stat().st_mode & 0o777)
+            self.seen |= {path.name for path in self._directory.iterdir()}
             time.sleep(0.005)
+
+
+def test_a_start_that_nobody_waits_for_any_more_is_ended(
+    acquire_group: AcquireGroup, compose_task: Callable[..., Path], engine: docker.APIClient, test_image: str
+) -> None:
+    labels, over = new_labels(), threading.Event()
+    never = SERVER.format(image=test_image).replace('"CMD", "python3"', '"CMD-SHELL", "false"')
+    spec = spec_of(compose_task(never.replace("retries: 60", "retries: 6000")), stopped=over.is_set)
+    with ThreadPoolExecutor(1) as pool:
+        starting = pool.submit(acquire_group, spec, labels)
+        while len(left(engine, labels)) < 3:
+            assert not starting.done()
+            time.sleep(0.1)
+        over.set()
+        with pytest.raises(Cancelled):
+            starting.result()
+    assert left(engine, labels) == []
 
 
 def test_an_unhealthy_sidecar_is_named(

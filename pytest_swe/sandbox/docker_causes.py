@@ -16,7 +16,8 @@ from pytest_swe.errors import (
     SandboxRemoved,
     SandboxStartFailed,
 )
-from pytest_swe.sandbox.docker_engine import Engine, ExecForgotten, Refused, State
+from pytest_swe.sandbox.docker_answers import ExecForgotten, Refused, State
+from pytest_swe.sandbox.docker_engine import Engine
 
 #: Seconds in which an engine that killed its containers because it is told to end does end.
 GOING_DOWN = 2.0

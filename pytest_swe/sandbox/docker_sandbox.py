@@ -14,9 +14,10 @@ from pytest_swe.errors import SandboxFileError
 from pytest_swe.model import ExecResult
 from pytest_swe.sandbox import archive
 from pytest_swe.sandbox.base import ImageFacts, checked_argv
+from pytest_swe.sandbox.docker_answers import NotStarted, Refused
 from pytest_swe.sandbox.docker_causes import KILLED, reaching, standing
 from pytest_swe.sandbox.docker_config import checked_env, checked_text
-from pytest_swe.sandbox.docker_engine import Engine, NotStarted, Refused
+from pytest_swe.sandbox.docker_engine import Engine
 from pytest_swe.sandbox.docker_stream import Demultiplexer, pump
 from pytest_swe.sandbox.output import BoundedOutput
 

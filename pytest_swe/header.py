@@ -8,9 +8,10 @@ from collections.abc import Iterator, Sequence
 
 from pytest_swe.dataset.base import RowRef
 from pytest_swe.dataset.source import Dataset
+from pytest_swe.dataset_plan import DatasetPlan
 from pytest_swe.errors import SweError
 from pytest_swe.planning import Source
-from pytest_swe.run import DatasetPlan, Run
+from pytest_swe.run import Run
 from pytest_swe.user_code import user_code
 
 

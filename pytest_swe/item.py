@@ -15,6 +15,7 @@ from typing import cast
 
 import pytest
 
+from pytest_swe.dataset_plan import DatasetPlan
 from pytest_swe.errors import SweError
 from pytest_swe.extract import extracted
 from pytest_swe.harbor.task import HarborTask
@@ -23,7 +24,7 @@ from pytest_swe.host_paths import host_paths
 from pytest_swe.model import Candidate, Instance, Reason, SandboxSpec, Status
 from pytest_swe.planning import Planned, Source
 from pytest_swe.reward import Outcome, Reward, Verdict, fault_of, value_of
-from pytest_swe.run import RUN, DatasetPlan, Run
+from pytest_swe.run import RUN, Run
 from pytest_swe.user_code import user_code
 from pytest_swe.working import Working
 

@@ -7,9 +7,10 @@ as ``-p1`` reads them (the first component dropped), since that is how the patch
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
+
+from pytest_swe.patch_names import NOWHERE, header_name, header_names, shown, without_prefix
 
 Kind = Literal["added", "deleted", "modified", "renamed", "copied", "mode"]
 
@@ -17,10 +18,6 @@ Kind = Literal["added", "deleted", "modified", "renamed", "copied", "mode"]
 MAX_PROBLEMS = 20
 
 _HUNK = re.compile(rb"@@ -\d{1,9}(?:,(\d{1,9}))? \+\d{1,9}(?:,(\d{1,9}))? @@")
-_QUOTED = re.compile(rb'"((?:[^"\\]|\\.)*)"', re.DOTALL)
-_ESCAPE = re.compile(rb"\\([0-7]{3}|.)", re.DOTALL)
-_ESCAPED = {b"a": b"\a", b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t", b"v": b"\v"}
-_NOWHERE = b"/dev/null"
 _MARK = b"\xef\xbb\xbf"
 
 
@@ -139,21 +136,21 @@ class _Section:
     stub: bool = False
 
     def names(self) -> tuple[bytes, bytes] | None:
-        """Old and new name without their prefix; `_NOWHERE` where there is none."""
+        """Old and new name without their prefix; `NOWHERE` where there is none."""
         for kind in (b"rename", b"copy"):
             moved = self.words.get(kind + b" from"), self.words.get(kind + b" to")
             if moved[0] is not None and moved[1] is not None:
                 return moved[0], moved[1]
         if self.old is not None and self.new is not None:
-            return _without_prefix(self.old), _without_prefix(self.new)
+            return without_prefix(self.old), without_prefix(self.new)
         if self.header is not None:
-            return _without_prefix(self.header[0]), _without_prefix(self.header[1])
+            return without_prefix(self.header[0]), without_prefix(self.header[1])
         return None
 
     def kind(self, old: bytes, new: bytes) -> Kind:
-        if b"new file mode" in self.words or old == _NOWHERE:
+        if b"new file mode" in self.words or old == NOWHERE:
             return "added"
-        if b"deleted file mode" in self.words or new == _NOWHERE:
+        if b"deleted file mode" in self.words or new == NOWHERE:
             return "deleted"
         if b"rename from" in self.words:
             return "renamed"
@@ -165,14 +162,14 @@ class _Section:
 
     def file(self) -> PatchFile | None:
         names = self.names()
-        if names is None or names == (_NOWHERE, _NOWHERE):
+        if names is None or names == (NOWHERE, NOWHERE):
             return None
         old, new = names
         kind = self.kind(old, new)
-        old, new = (new if old == _NOWHERE else old), (old if new == _NOWHERE else new)
+        old, new = (new if old == NOWHERE else old), (old if new == NOWHERE else new)
         return PatchFile(
-            path=_shown(new),
-            old_path=_shown(old),
+            path=shown(new),
+            old_path=shown(old),
             kind=kind,
             binary=self.binary,
             has_data=not self.stub,
@@ -237,11 +234,11 @@ class _Reader:
         minus, self._minus = self._minus, None
         if line.startswith(b"diff --git "):
             self._close()
-            self._section = _Section(number, header=_header_names(line[11:]))
+            self._section = _Section(number, header=header_names(line[11:]))
         elif line.startswith(b"--- "):
-            self._minus = (number, _name(line[4:]))
+            self._minus = (number, header_name(line[4:]))
         elif line.startswith(b"+++ ") and minus is not None:
-            self._names(minus, _name(line[4:]))
+            self._names(minus, header_name(line[4:]))
         elif line.startswith(b"@@"):
             self._hunk(number, line)
         elif self._section is not None and not self._section.hunks:
@@ -275,7 +272,7 @@ class _Reader:
                 section.words[word] = line[len(word) + 1 :]
         for word in (b"rename from", b"rename to", b"copy from", b"copy to"):
             if line.startswith(word + b" "):
-                section.words[word] = _name(line[len(word) + 1 :])
+                section.words[word] = header_name(line[len(word) + 1 :])
 
     def _close(self) -> None:
         section, self._section = self._section, None
@@ -290,7 +287,7 @@ class _Reader:
             self._problem(f"{file.path}: binary, and the patch carries no content of it")
         for name in dict.fromkeys((file.raw_old, file.raw)):
             if not is_inside(name):
-                self._problem(f"{_shown(name)}: outside the tree")
+                self._problem(f"{shown(name)}: outside the tree")
 
     def _problem(self, text: str) -> None:
         if len(self._problems) < MAX_PROBLEMS:
@@ -305,57 +302,3 @@ def nested_names(facts: PatchFacts) -> tuple[bytes, ...]:
         for name in facts.raw_paths
         if any(name[:end] in names for end in range(len(name)) if name[end : end + 1] == b"/")
     )
-
-
-def _name(text: bytes) -> bytes:
-    """A name as it stands in a header: C-quoted, or up to a tab (which ends names with spaces)."""
-    quoted = _QUOTED.match(text)
-    if quoted is not None:
-        return _unquoted(quoted[1])
-    return text.split(b"\t", 1)[0].rstrip(b"\r")
-
-
-def _header_names(text: bytes) -> tuple[bytes, bytes] | None:
-    """Both names of a ``diff --git`` line; None when they cannot be told apart (other headers then name the file)."""
-    text = text.rstrip(b"\r")
-    quoted = list(_two_quoted(text))
-    if quoted:
-        return (quoted[0], quoted[1]) if len(quoted) == 2 else None
-    # Unquoted names may hold spaces; a header that is needed at all names one file twice, so it splits in the middle.
-    middle = len(text) // 2
-    first, second = text[:middle], text[middle + 1 :]
-    if text[middle : middle + 1] == b" " and _without_prefix(first) == _without_prefix(second):
-        return first, second
-    parts = text.split(b" ")
-    return (parts[0], parts[1]) if len(parts) == 2 else None
-
-
-def _two_quoted(text: bytes) -> Iterator[bytes]:
-    """The names of a header of which at least one is quoted; nothing when none is."""
-    first = _QUOTED.match(text)
-    if first is not None:
-        yield _unquoted(first[1])
-        yield _name(text[first.end() :].lstrip(b" "))
-    elif text.endswith(b'"') and b' "' in text:
-        plain, _, rest = text.partition(b' "')
-        yield plain
-        yield _name(b'"' + rest)
-
-
-def _unquoted(text: bytes) -> bytes:
-    return _ESCAPE.sub(lambda found: _unescaped(found[1]), text)
-
-
-def _unescaped(code: bytes) -> bytes:
-    if len(code) == 3:
-        return bytes([int(code, 8) & 0xFF])
-    return _ESCAPED.get(code, code)
-
-
-def _without_prefix(name: bytes) -> bytes:
-    """``a/x`` -> ``x``, as ``-p1`` does; a name without a directory stays."""
-    return name if name == _NOWHERE or b"/" not in name else name.split(b"/", 1)[1]
-
-
-def _shown(name: bytes) -> str:
-    return name.decode("utf-8", "backslashreplace")

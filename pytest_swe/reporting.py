@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -13,15 +12,15 @@ import pytest
 
 from pytest_swe import registry
 from pytest_swe.errors import SweError, UsageError
+from pytest_swe.footer import beside_others, names, rates, resume_options, short
 from pytest_swe.harbor_results import write_harbor_results
 from pytest_swe.header import header
 from pytest_swe.item import SweItem
 from pytest_swe.known import Cache, lines_in
 from pytest_swe.leftovers import sweep_leftovers
 from pytest_swe.outputs import refuse_unwritable
-from pytest_swe.planning import Planned
 from pytest_swe.remarks import remarks
-from pytest_swe.report.baseline import Comparison, compare, told
+from pytest_swe.report.baseline import Comparison, compare
 from pytest_swe.report.run_report import run_report, write_run_report
 from pytest_swe.report.summary import ModelSummary, as_json, summarise
 from pytest_swe.rewards_file import RewardsFile, key_of
@@ -148,23 +147,23 @@ class ReportingPlugin:
         self._summarised = True
         terminalreporter.section("swe", sep="=")
         for summary in self._summaries():
-            for line in _told(summary):
+            for line in rates(summary):
                 terminalreporter.write_line(line)
-        for line in self._beside_others():
+        for line in beside_others(self.run, self.rewards, self._baseline):
             terminalreporter.write_line(line)
         missing = self.rewards.missing
         if missing:
-            terminalreporter.write_line(f"did not run: {_names(missing)}", yellow=True)
-            terminalreporter.write_line(f"to go on: the same command with {_resume_options(self.run)}", yellow=True)
+            terminalreporter.write_line(f"did not run: {names(missing)}", yellow=True)
+            terminalreporter.write_line(f"to go on: the same command with {resume_options(self.run)}", yellow=True)
         if not missing and not self._evaluated() and all(line["status"] == "skipped" for line in self.rewards.lines):
             terminalreporter.write_line("nothing was evaluated: no row has a prediction", red=True)
         for remark in remarks(self.run):
             terminalreporter.write_line(remark, yellow=True)
         for trouble, count in self._troubles.items():
             terminalreporter.write_line(f"{trouble} ({count} times)" if count > 1 else trouble, red=True)
-        terminalreporter.write_line(f"rewards: {_short(self.rewards.path)}")
+        terminalreporter.write_line(f"rewards: {short(self.rewards.path)}")
         if self._harbor is not None:
-            terminalreporter.write_line(f"in Harbor's layout: {_short(self._harbor)}")
+            terminalreporter.write_line(f"in Harbor's layout: {short(self._harbor)}")
 
     # -- the end -----------------------------------------------------------------------------------------------------
 
@@ -186,23 +185,6 @@ class ReportingPlugin:
         reporter = config.pluginmanager.get_plugin("terminalreporter")
         if reporter is not None and not self._summarised:
             self.pytest_terminal_summary(reporter)
-
-    def _beside_others(self) -> Iterable[str]:
-        """What came from earlier, and how this run stands beside the baseline."""
-        if self.rewards.resumed:
-            yield f"resumed: {self.rewards.resumed} of these lines are from before"
-        again = len(self.run.outdated)
-        if again:
-            yield f"evaluated again: {again} answers were of an image that is another now under the same name"
-        cached = sum("cached" in line["flags"] for line in self.rewards.lines)
-        if cached:
-            yield f"cached: {cached} of these lines are from {self.run.settings.cache}"
-        held = sum(line["instance_id"] in self.run.quarantine.instances for line in self.rewards.lines)
-        if held:
-            yield f"in quarantine: {held} of these lines, in no count above"
-        found = self._baseline()
-        if found is not None:
-            yield f"beside {_short(self.run.settings.baseline or Path())}: {told(found)}"
 
     def _baseline(self) -> Comparison | None:
         path = self.run.settings.baseline
@@ -285,26 +267,6 @@ def _dry(config: pytest.Config) -> bool:
     return bool(getattr(config.option, "setupplan", False) or getattr(config.option, "setuponly", False))
 
 
-def _told(summary: ModelSummary) -> Iterable[str]:
-    name = f"{summary.model}: " if summary.model else ""
-    counts = [f"{summary.resolved} resolved", f"{summary.unresolved} unresolved", f"{summary.error} error"]
-    counts += [
-        f"{count} {word}" for count, word in ((summary.skipped, "skipped"), (summary.missing, "missing")) if count
-    ]
-    yield f"{name}{', '.join(counts)} of {summary.expected} expected"
-    measured = f", {summary.of_measured:.1%} of measured" if summary.of_measured is not None else ""
-    yield f"  rate {summary.rate:.1%} (95 % interval {summary.low:.1%} to {summary.high:.1%}){measured}"
-    if len(summary.repos) > 1:
-        yield "  " + ", ".join(f"{repo or '-'} {good}/{total}" for repo, (good, total) in summary.repos.items())
-    for found in summary.pass_at:
-        spread = f"95 % interval {found.low:.1%} to {found.high:.1%}"
-        yield f"  pass@{found.k} {found.rate:.1%} ({spread}) over {found.instances} instances"
-    if summary.flaky:
-        yield f"  flaky: {len(summary.flaky)} of the repeated ({', '.join(summary.flaky[:5])})"
-    if summary.reasons:
-        yield "  reasons: " + ", ".join(f"{reason} {count}" for reason, count in summary.reasons.items())
-
-
 def _refuse_unreadable(option: str, path: Path) -> None:
     try:
         with path.open("rb"):
@@ -313,20 +275,3 @@ def _refuse_unreadable(option: str, path: Path) -> None:
         raise UsageError(f"{option} {path}: no such reward file") from None
     except OSError as error:
         raise UsageError(f"{option} {path}: {error.strerror}") from None
-
-
-def _names(missing: list[Planned], shown: int = 5) -> str:
-    more = f" and {len(missing) - shown} more" if len(missing) > shown else ""
-    return f"{len(missing)} ({', '.join(planned.name for planned in missing[:shown])}{more})"
-
-
-def _resume_options(run: Run) -> str:
-    """What makes the same command go on with this run."""
-    if run.settings.rewards is not None:
-        return "--swe-resume"
-    return f"--swe-resume --swe-run-id {run.run_id}"
-
-
-def _short(path: Path) -> str:
-    relative = os.path.relpath(path)
-    return str(path) if relative.startswith("..") else relative

@@ -16,12 +16,13 @@ from typing import Any
 
 import pytest
 
+from pytest_swe.dataset_plan import DatasetPlan
 from pytest_swe.errors import UsageError
 from pytest_swe.known import is_answer, lines_in
 from pytest_swe.model import Reason
 from pytest_swe.planning import Planned
 from pytest_swe.reward import Reward
-from pytest_swe.run import DatasetPlan, Run
+from pytest_swe.run import Run
 
 #: A file in the directory of the results, by which it is known.
 RESULTS_MARK = ".pytest-swe-results"

@@ -22,6 +22,7 @@ from pytest_swe.agents import agent_sources, depends_on
 from pytest_swe.dataset.harbor_tasks import FAMILY
 from pytest_swe.dataset.predictions import read_predictions
 from pytest_swe.dataset.source import Dataset, dataset_of_rows
+from pytest_swe.dataset_plan import DatasetPlan
 from pytest_swe.errors import RowInvalid, SweError
 from pytest_swe.fingerprint import fingerprint
 from pytest_swe.harness.base import Harness
@@ -38,24 +39,6 @@ from pytest_swe.user_code import refuse_other, user_code
 from pytest_swe.working import CLOSING, Working
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class DatasetPlan:
-    """A data set and the items that come of it."""
-
-    dataset: Dataset
-    items: tuple[Planned, ...]
-    by_name: Mapping[str, Planned]
-
-    def problem_of(self, planned: Planned) -> str:
-        """Why an item cannot be evaluated, with the file and line of a bad row."""
-        if planned.ref.problem:
-            try:
-                self.dataset.load(planned.ref)
-            except RowInvalid as error:
-                return str(error)
-        return planned.problem
 
 
 @dataclass(slots=True)

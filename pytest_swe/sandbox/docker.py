@@ -149,7 +149,7 @@ class DockerProvider:
 
     def held_digests(self, image: str) -> frozenset[str]:
         """Every digest by which an engine has ``image`` now; empty when none has it, or answers."""
-        from pytest_swe.sandbox.docker_engine import Refused
+        from pytest_swe.sandbox.docker_answers import Refused
 
         found: set[str] = set()
         for link in self._pool.links:

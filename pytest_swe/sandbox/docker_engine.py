@@ -6,7 +6,6 @@ module and `docker_transport` import the SDK.
 
 from __future__ import annotations
 
-import base64
 import io
 import json
 import logging
@@ -14,7 +13,6 @@ import os
 import socket
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from operator import attrgetter
 from typing import IO, NoReturn, cast
@@ -26,65 +24,15 @@ import urllib3
 
 from pytest_swe.errors import EngineUnavailable
 from pytest_swe.model import JSON
+from pytest_swe.sandbox.docker_answers import Container, ExecForgotten, NotStarted, PathStat, Refused, State, path_stat
 from pytest_swe.sandbox.docker_endpoint import endpoint_of
 from pytest_swe.sandbox.docker_facts import Facts
 from pytest_swe.sandbox.docker_transport import ANSWER, connect, hint
 
 log = logging.getLogger(__name__)
 
-# Go's os.FileMode, as the engine reports it: https://pkg.go.dev/io/fs#FileMode
-_MODE_SYMLINK = 1 << 27
-_MODE_NOT_REGULAR = 1 << 31 | 1 << 27 | 1 << 26 | 1 << 25 | 1 << 24 | 1 << 21 | 1 << 19
-
-_PLAIN_ALPHABET = str.maketrans("-_", "+/")
-
-
-class Refused(Exception):
-    """The engine answered no. ``status`` is HTTP's (0 inside a stream), the message one line."""
-
-    def __init__(self, status: int, message: str) -> None:
-        super().__init__(message)
-        self.status = status
-
-
-class NotStarted(Refused):
-    """The engine did not start a command: of a sandbox that is gone, or of no such user."""
-
-
-class ExecForgotten(Refused):
-    """The engine knows nothing of a command that it started."""
-
-
-@dataclass(frozen=True, slots=True)
-class State:
-    """What the engine says about a container; ``pid`` is its first process, as the engine's host counts."""
-
-    running: bool
-    exit_code: int
-    oom_killed: bool
-    pid: int
-    removing: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class PathStat:
-    """One path in a container. ``target``: where a symlink leads, resolved inside the container; else empty."""
-
-    mode: int
-    size: int
-    target: str
-
-    @property
-    def is_file(self) -> bool:
-        return not self.mode & _MODE_NOT_REGULAR
-
-
-@dataclass(frozen=True, slots=True)
-class Container:
-    """One line of the engine's list."""
-
-    id: str
-    labels: Mapping[str, str]
+# Podman's and Compose's files have these from here.
+__all__ = ["Container", "Engine", "ExecForgotten", "NotStarted", "PathStat", "Refused", "State"]
 
 
 class Engine:
@@ -279,7 +227,7 @@ class Engine:
             url, params = self._url(f"containers/{container}/archive"), {"path": os.fsencode(path)}
             headers = {"Accept-Encoding": "identity"}
             with _checked(self._api.get(url, params=params, headers=headers, stream=True, timeout=ANSWER)) as response:
-                stat = _decoded(response.headers["X-Docker-Container-Path-Stat"])
+                stat = path_stat(response.headers["X-Docker-Container-Path-Stat"])
                 yield stat, cast("IO[bytes]", response.raw)
 
     def hint(self, text: str) -> str:
@@ -340,12 +288,6 @@ class Engine:
 
     def _url(self, path: str) -> str:
         return f"{self._api.base_url}/v{self._api.api_version}/{path}"
-
-
-def _decoded(header: str) -> PathStat:
-    """Podman uses the alphabet of URLs, and names a target for whatever is no symlink too: its own path."""
-    stat = json.loads(base64.b64decode(header.translate(_PLAIN_ALPHABET)))
-    return PathStat(stat["mode"], stat["size"], stat["linkTarget"] if stat["mode"] & _MODE_SYMLINK else "")
 
 
 def _checked(response: requests.Response) -> requests.Response:

@@ -16,7 +16,8 @@ from typing import BinaryIO, cast
 
 from pytest_swe.errors import EngineUnavailable, ImageUnavailable
 from pytest_swe.model import JSON
-from pytest_swe.sandbox.docker_engine import Engine, Refused
+from pytest_swe.sandbox.docker_answers import Refused
+from pytest_swe.sandbox.docker_engine import Engine
 from pytest_swe.sandbox.docker_transport import ANSWER
 from pytest_swe.sandbox.images.base import BuildFailed, Held, PullFailed, Ways
 from pytest_swe.sandbox.images.reference import DOCKER_HUB, Reference, parse

@@ -1,30 +1,23 @@
-"""One container as a sandbox: commands and files, and the truth about how it ended."""
+"""One container as a sandbox: commands and files, and whether it is over; `docker_causes` says why."""
 
 from __future__ import annotations
 
 import io
 import posixpath
 import re
-import tarfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import IO, BinaryIO
 
-from pytest_swe.errors import (
-    DiskFull,
-    EngineUnavailable,
-    OutOfMemory,
-    SandboxFileError,
-    SandboxLost,
-    SandboxRemoved,
-    SandboxStartFailed,
-)
+from pytest_swe.errors import SandboxFileError
 from pytest_swe.model import ExecResult
 from pytest_swe.sandbox import archive
 from pytest_swe.sandbox.base import ImageFacts, checked_argv
+from pytest_swe.sandbox.docker_answers import NotStarted, Refused
+from pytest_swe.sandbox.docker_causes import KILLED, reaching, standing
 from pytest_swe.sandbox.docker_config import checked_env, checked_text
-from pytest_swe.sandbox.docker_engine import Engine, ExecForgotten, NotStarted, Refused, State
+from pytest_swe.sandbox.docker_engine import Engine
 from pytest_swe.sandbox.docker_stream import Demultiplexer, pump
 from pytest_swe.sandbox.output import BoundedOutput
 
@@ -42,12 +35,6 @@ FILE_LIMIT = 512 * 1024 * 1024
 #: File systems of the running container that the engine's file calls do not see: they would go elsewhere.
 UNREACHABLE = ("/proc", "/sys", "/dev")
 
-#: Seconds in which an engine that killed its containers because it is told to end does end.
-GOING_DOWN = 2.0
-
-#: The exit status of a process that SIGKILL ended.
-KILLED = 137
-
 #: The exit status of a command that the engine cannot start.
 CANNOT_START = 126
 
@@ -61,22 +48,6 @@ LOOK_SECONDS = 20
 #: Prints the cgroup's counter of processes that the kernel killed for memory, by cgroup v2 or v1; it is mounted
 #: read-only. What root inside may put in place of this shell can harm nobody but itself.
 OOM_KILLS = "cat /sys/fs/cgroup/memory.events /sys/fs/cgroup/memory/memory.oom_control 2>/dev/null; :"
-
-#: What the engine says of a file, and what it means; its own messages name paths of its host.
-FILE_FAULTS = (
-    "not a directory",
-    "cannot overwrite directory",
-    "cannot overwrite non-directory",
-    "too many links",
-    "too many levels of symbolic links",
-    "file exists",
-    "device or resource busy",
-    "file name too long",
-    "permission denied",
-    "operation not permitted",
-    "read-only",
-    "outside of",
-)
 
 
 class DockerSandbox:
@@ -266,76 +237,11 @@ class DockerSandbox:
             time.sleep(0.1)
         return False
 
-    @contextmanager
-    def _standing(self) -> Iterator[None]:
-        """Turn the engine's no into what became of the sandbox."""
-        try:
-            yield
-        except Refused as refusal:
-            state = self._engine.state(self.id)
-            if self._is_the_engines(refusal, state):
-                raise EngineUnavailable(
-                    f"the {self._engine.name} engine went away, and the sandbox with it"
-                ) from refusal
-            if state is None or (state.removing and not state.running):  # it is killed before it is gone
-                raise SandboxRemoved("the sandbox is gone: its container was removed") from refusal
-            if state.running:
-                raise SandboxLost(f"the engine runs nothing in the sandbox any more: {refusal}") from refusal
-            if state.oom_killed:
-                raise OutOfMemory("the kernel killed the sandbox for memory") from refusal
-            if state.exit_code == KILLED:
-                self._check_engine_stays()
-                raise SandboxLost("the sandbox is gone: its container was killed") from refusal
-            if state.exit_code == 0:
-                raise SandboxLost("the sandbox is over: its deadline has passed") from refusal
-            words = self._engine.last_words(self.id)
-            raise SandboxStartFailed(
-                f"the sandbox's first process ended with status {state.exit_code}: {words}",
-                hint="an image needs /bin/sh, sleep, and this machine's architecture",
-            ) from refusal
+    def _standing(self) -> AbstractContextManager[None]:
+        return standing(self._engine, self.id, self._outages)
 
-    def _is_the_engines(self, refusal: Refused, state: State | None) -> bool:
-        """Whether the engine was restarted: it was seen to be gone, or has forgotten a command of a container it has.
-
-        Such a sandbox is no candidate's fault, whatever the engine did to it when it went or came back. A command is
-        forgotten in an instant too when its container ends; then the engine remembers that it started it.
-        """
-        if state is not None and state.running:
-            return False
-        if self._engine.lost or self._engine.outages != self._outages:
-            return True
-        if not isinstance(refusal, ExecForgotten) or state is None or state.removing or state.oom_killed:
-            return False
-        return state.exit_code != 0 and not self._engine.remembers(self.id)
-
-    def _check_engine_stays(self) -> None:
-        """Raise EngineUnavailable if the engine is going down: it kills its containers first, and answers meanwhile."""
-        deadline = time.monotonic() + GOING_DOWN
-        while time.monotonic() < deadline:
-            time.sleep(0.25)
-            self._engine.ping(GOING_DOWN)
-            if self._engine.outages != self._outages:
-                raise EngineUnavailable(f"the {self._engine.name} engine was restarted, and the sandbox with it")
-
-    @contextmanager
-    def _files(self, path: str) -> Iterator[None]:
-        """Turn the engine's no into what is wrong with ``path``."""
-        try:
-            yield
-        except Refused as refusal:
-            message = str(refusal)
-            if "no space left" in message:
-                raise DiskFull(f"no space left to write {path}") from refusal
-            if refusal.status == 404 and self._engine.state(self.id) is None:
-                raise SandboxRemoved("the sandbox is gone: its container was removed") from refusal
-            if refusal.status == 404:
-                raise SandboxFileError(f"{path}: no such file or directory", path=path) from refusal
-            fault = next((fault for fault in FILE_FAULTS if fault in message), "")
-            if fault:
-                raise SandboxFileError(f"{path}: {fault}", path=path) from refusal
-            raise EngineUnavailable(f"the {self._engine.name} engine failed on a file: {message}") from refusal
-        except tarfile.TarError as cut:
-            raise EngineUnavailable(f"the {self._engine.name} engine's answer ended early: {cut}") from cut
+    def _files(self, path: str) -> AbstractContextManager[None]:
+        return reaching(self._engine, self.id, path)
 
     def _make_directory(self, path: str) -> None:
         try:

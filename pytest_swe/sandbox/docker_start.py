@@ -10,8 +10,9 @@ from dataclasses import dataclass, replace
 from pytest_swe.errors import DiskFull, ImageUnavailable, SandboxStartFailed, SweError, Unsupported
 from pytest_swe.model import SandboxSpec
 from pytest_swe.sandbox.base import ImageFacts
+from pytest_swe.sandbox.docker_answers import Refused
 from pytest_swe.sandbox.docker_config import container_config
-from pytest_swe.sandbox.docker_engine import Engine, Refused
+from pytest_swe.sandbox.docker_engine import Engine
 from pytest_swe.sandbox.docker_images import digest_of, image_config, made_of
 from pytest_swe.sandbox.images.pull import Puller
 from pytest_swe.sandbox.owner import owner_labels

@@ -1,9 +1,8 @@
-"""What is taken of an agent's work, and what is only told."""
+"""What is taken of an agent's work, however it came to be there and whatever its git is told."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,41 +11,9 @@ from pytest_swe.agent.baseline import record
 from pytest_swe.agent.extraction import Extracted, extract
 
 from . import trees
+from .case import Case
 from .directory import DirectorySandbox, git
 from .trees import put
-
-Agent = Callable[[Path], object]
-
-
-@pytest.fixture(scope="session")
-def origin(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return trees.make(tmp_path_factory.mktemp("origin"))
-
-
-class Case:
-    """One agent in a copy of the tree, and a clean copy for its patch."""
-
-    def __init__(self, origin: Path, folder: Path) -> None:
-        self.origin, self.folder = origin, folder
-        self.sandbox, self.tree = trees.copy_of(origin, folder / "agent")
-        self.baseline = record(self.sandbox, "/testbed")
-
-    def extract(self, *exclude: str, timeout: float = 60) -> Extracted:
-        return extract(self.sandbox, self.baseline, exclude=exclude, timeout=timeout)
-
-    def applied(self, found: Extracted) -> dict[str, tuple[str, bytes]]:
-        """The files of a clean tree with the patch."""
-        assert not found.problem
-        _, clean = trees.copy_of(self.origin, self.folder / "clean")
-        if found.patch:
-            log = trees.apply_by_ladder(found.patch, clean, self.folder / "driver")
-            assert (log.outcome, log.whole) == ("applied", True), (log, found.patch)
-        return trees.files_of(clean)
-
-
-@pytest.fixture
-def case(origin: Path, tmp_path: Path) -> Case:
-    return Case(origin, tmp_path)
 
 
 def test_no_work_is_an_empty_patch_though_the_image_is_dirty(case: Case) -> None:
@@ -174,64 +141,11 @@ def test_what_the_repository_tracks_counts_though_the_rules_ignore_it(case: Case
     assert found.ignored == ("ignored.log",)
 
 
-def test_ignored_files_are_told(case: Case) -> None:
-    put(case.tree, "old.log", b"changed by the agent\n")
-    os.utime(case.tree / "old.log", (case.baseline.taken + 60,) * 2)
-    (case.tree / "build/made.o").unlink()
-    put(case.tree, "new.log", b"new\n")
-    for number in range(60):
-        put(case.tree, f"build/{number}", b"")
-    found = case.extract()
-    assert (found.patch, found.problem) == (b"", "")
-    assert found.ignored == ("build/ (61 files)", "new.log (1 files)", "old.log (1 files)")
-
-
-def test_what_stood_there_ignored_is_not_added_when_the_rules_change(case: Case) -> None:
-    """The grading sandbox has these files too: a patch that adds them would not apply."""
-    put(case.tree, ".gitignore", b"# nothing\n")
-    put(case.tree, "build/new.o", b"new\n")
-    found = case.extract()
-    assert set(found.paths) == {".gitignore", "build/new.o"}
-    expected = trees.files_of(case.tree)
-    assert case.applied(found) == expected
-
-
-def test_excluded_paths_keep_what_they_were(case: Case) -> None:
-    put(case.tree, "a.py", b"work\n")
-    put(case.tree, "tests/test_a.py", b"def test_a(): pass\n")
-    put(case.tree, "tests/test_new.py", b"new\n")
-    put(case.tree, "agent/logs/1.txt", b"log\n")
-    put(case.tree, "x/y.pyc", b"x")
-    (case.tree / "d/e f.py").unlink()
-    found = case.extract("tests", "agent/logs/*", "*.pyc", "d/e f.py")
-    assert found.paths == ("a.py",)
-    assert [line.removesuffix(": excluded") for line in found.excluded] == [
-        "agent/logs/1.txt",
-        "d/e f.py",
-        "tests/test_a.py",
-        "tests/test_new.py",
-        "x/y.pyc",
-    ]
-
-
 def test_a_renamed_hidden_test_stays_and_its_copy_is_new(case: Case) -> None:
     (case.tree / "tests/test_a.py").rename(case.tree / "kept.py")
     found = case.extract("tests/test_a.py")
     files = case.applied(found)
     assert files["tests/test_a.py"] == files["kept.py"]
-
-
-def test_repositories_within_are_told(case: Case) -> None:
-    inner = case.tree / "inner"
-    put(inner, "x.py", b"x\n")
-    git(inner, "init", "-q")
-    git(inner, "add", ".")
-    git(inner, "commit", "-qm", "inner")
-    put(case.tree, "none/y.py", b"y\n")
-    git(case.tree / "none", "init", "-q")
-    found = case.extract()
-    assert (found.patch, found.problem) == (b"", "")
-    assert found.nested == ("inner/ (1 files)", "none/ (1 files)")
 
 
 def test_a_repository_made_where_tracked_files_are_hides_nothing(case: Case) -> None:
@@ -240,22 +154,6 @@ def test_a_repository_made_where_tracked_files_are_hides_nothing(case: Case) -> 
     put(case.tree, "d/new.py", b"new\n")
     found = case.extract()
     assert set(found.paths) == {"d/e f.py", "d/new.py"}
-
-
-def test_changes_in_a_submodule_are_told(origin: Path, tmp_path: Path) -> None:
-    sandbox, tree = trees.copy_of(origin, tmp_path / "agent")
-    put(tmp_path / "lib", "lib.py", b"lib\n")
-    git(tmp_path / "lib", "init", "-q")
-    git(tmp_path / "lib", "add", ".")
-    git(tmp_path / "lib", "commit", "-qm", "lib")
-    git(tree, "submodule", "--quiet", "add", str(tmp_path / "lib"), "sub")
-    git(tree, "commit", "-qm", "with a submodule")
-    baseline = record(sandbox, "/testbed")
-    assert b"sub" not in baseline.dirty
-    assert extract(sandbox, baseline) == Extracted()
-    put(tree, "sub/more.py", b"more\n")
-    found = extract(sandbox, baseline)
-    assert (found.patch, found.nested) == (b"", ("sub/ (1 files)",))
 
 
 def test_a_tree_without_a_repository(tmp_path: Path) -> None:
@@ -282,61 +180,12 @@ def test_ids_are_of_the_repository_s_own_kind(tmp_path: Path) -> None:
     assert (tmp_path / "work/a.bin").read_bytes() == b"\0\1" * 9
 
 
-def test_pipes_and_large_files_are_told_and_the_rest_is_taken(case: Case) -> None:
-    os.mkfifo(case.tree / "pipe")
-    (case.tree / "b.py").unlink()
-    os.mkfifo(case.tree / "b.py")
-    for name in ("large.bin", "a.py"):
-        with (case.tree / name).open("r+b" if name == "a.py" else "wb") as file:
-            file.truncate(2**40)
-    (case.tree / "around").symlink_to(".")
-    (case.tree / "loop").symlink_to("loop")
-    put(case.tree, "work.py", b"work\n")
-    found = case.extract()
-    assert set(found.paths) == {"around", "loop", "work.py"}
-    assert found.excluded == (
-        "a.py: larger than 16 MiB",
-        "b.py: no file but a pipe, a socket or a device",
-        "large.bin: larger than 16 MiB",
-        "pipe: no file but a pipe, a socket or a device",
-    )
-
-
-@pytest.mark.parametrize("name", [".gitignore", ".gitattributes", "d/.gitignore"])
-def test_a_pipe_that_git_would_read_is_a_problem_at_once(case: Case, name: str) -> None:
-    (case.tree / name).unlink(missing_ok=True)
-    os.mkfifo(case.tree / name)
-    assert "pipe" in case.extract(timeout=600).problem
-
-
 @pytest.mark.parametrize("name", ["HEAD", "index", "config", "objects/x"])
 def test_a_pipe_in_the_repository_keeps_nobody_waiting(case: Case, name: str) -> None:
     (case.tree / ".git" / name).unlink(missing_ok=True)
     os.mkfifo(case.tree / ".git" / name)
     put(case.tree, "work.py", b"work\n")
     assert case.extract(timeout=600).paths == ("work.py",)
-
-
-def test_names_that_git_refuses_are_told(case: Case) -> None:
-    put(case.tree, ".GIT/config", b"x\n")
-    put(case.tree, "git~1", b"x\n")
-    put(case.tree, "work.py", b"work\n")
-    found = case.extract()
-    assert found.paths == ("work.py",)
-    assert found.excluded == (".GIT/config: git refuses this name", "git~1: git refuses this name")
-
-
-def test_a_patch_over_the_limit_is_a_problem(case: Case) -> None:
-    for number in range(4):
-        put(case.tree, f"{number}.bin", os.urandom(8 * 2**20))
-    found = case.extract()
-    assert found.patch == b""
-    assert "more than" in found.problem
-
-
-def test_a_tree_that_is_gone_is_a_problem(case: Case) -> None:
-    case.tree.rename(case.folder / "elsewhere")
-    assert "no directory" in case.extract().problem
 
 
 def test_nothing_of_ours_stays(case: Case) -> None:

@@ -156,3 +156,7 @@ def make_bench(folder: Path) -> Bench:
     (made.tree / "untracked.egg-info").mkdir()
     (made.tree / "untracked.egg-info" / "PKG-INFO").write_bytes(b"needed\n")
     return made
+
+
+def edit_bytes() -> bytes:
+    return b"--- a/a.py\n+++ b/a.py\n@@ -4,3 +4,3 @@\n four\n-five\n+5\n six\n"

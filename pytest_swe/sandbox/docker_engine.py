@@ -31,9 +31,6 @@ from pytest_swe.sandbox.docker_transport import ANSWER, connect, hint
 
 log = logging.getLogger(__name__)
 
-# Podman's and Compose's files have these from here.
-__all__ = ["Container", "Engine", "ExecForgotten", "NotStarted", "PathStat", "Refused", "State"]
-
 
 class Engine:
     """A connection to one engine, shared by threads; ``host`` as `docker_endpoint.endpoint_of` takes it.

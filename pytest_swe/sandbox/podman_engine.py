@@ -14,7 +14,8 @@ from typing import IO, cast
 
 from pytest_swe.errors import EngineUnavailable
 from pytest_swe.model import JSON
-from pytest_swe.sandbox.docker_engine import Engine, PathStat, Refused, State
+from pytest_swe.sandbox.docker_answers import PathStat, Refused, State
+from pytest_swe.sandbox.docker_engine import Engine
 from pytest_swe.sandbox.docker_facts import Facts, platform_of
 
 #: Columns of Podman's own ``ps``. What looks like options is given to the ps *inside*, which may be the candidate's.

@@ -14,7 +14,8 @@ from pytest_swe.errors import Cancelled, DiskFull, EngineUnavailable, ImageUnava
 from pytest_swe.model import JSON
 from pytest_swe.sandbox.compose.content import content_hash
 from pytest_swe.sandbox.compose.program import Compose
-from pytest_swe.sandbox.docker_engine import Engine, Refused
+from pytest_swe.sandbox.docker_answers import Refused
+from pytest_swe.sandbox.docker_engine import Engine
 from pytest_swe.sandbox.docker_transport import ANSWER
 from pytest_swe.sandbox.images.context import tar_of_directory
 from pytest_swe.sandbox.images.pull import Puller

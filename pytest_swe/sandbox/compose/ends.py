@@ -8,7 +8,8 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 
 from pytest_swe.errors import EngineUnavailable
-from pytest_swe.sandbox.docker_engine import Engine, Refused
+from pytest_swe.sandbox.docker_answers import Refused
+from pytest_swe.sandbox.docker_engine import Engine
 
 log = logging.getLogger(__name__)
 

@@ -20,7 +20,8 @@ from pytest_swe.sandbox.compose.program import Compose, needed
 from pytest_swe.sandbox.compose.project import Image, Project
 from pytest_swe.sandbox.compose.service_sandbox import ServiceSandbox
 from pytest_swe.sandbox.compose.trouble import failed_start
-from pytest_swe.sandbox.docker_engine import Container, Engine, Refused
+from pytest_swe.sandbox.docker_answers import Container, Refused
+from pytest_swe.sandbox.docker_engine import Engine
 from pytest_swe.sandbox.docker_facts import Facts
 from pytest_swe.sandbox.docker_images import image_config
 from pytest_swe.sandbox.group import GroupSpec

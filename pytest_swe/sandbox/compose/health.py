@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 
 from pytest_swe.errors import EngineUnavailable
 from pytest_swe.model import JSON
-from pytest_swe.sandbox.docker_engine import Engine, Refused
+from pytest_swe.sandbox.docker_answers import Refused
+from pytest_swe.sandbox.docker_engine import Engine
 
 #: Seconds between two looks for services that have started.
 LOOK_EVERY = 0.2

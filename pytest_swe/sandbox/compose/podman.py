@@ -26,7 +26,7 @@ from pytest_swe.sandbox.compose.health import health_checked, said_in_full
 from pytest_swe.sandbox.compose.plan import MAIN
 from pytest_swe.sandbox.compose.project import Project
 from pytest_swe.sandbox.compose.service import Service
-from pytest_swe.sandbox.docker_engine import Container, Refused
+from pytest_swe.sandbox.docker_answers import Container, Refused
 from pytest_swe.sandbox.docker_sandbox import DockerSandbox
 
 #: Seconds for a first word from a neighbour. A kernel says at once that nothing listens there.

@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from pytest_swe.model import ExecResult
-from pytest_swe.sandbox.docker_engine import Engine, NotStarted
+from pytest_swe.sandbox.docker_answers import NotStarted
+from pytest_swe.sandbox.docker_engine import Engine
 from pytest_swe.sandbox.docker_sandbox import DockerSandbox
 from pytest_swe.sandbox.docker_stream import Demultiplexer
 from pytest_swe.sandbox.output import BoundedOutput

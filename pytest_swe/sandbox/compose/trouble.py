@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pytest_swe.errors import DiskFull, SandboxStartFailed, SweError
 from pytest_swe.sandbox.compose.plan import Plan
 from pytest_swe.sandbox.compose.program import Ended
-from pytest_swe.sandbox.docker_engine import Container, Engine, Refused
+from pytest_swe.sandbox.docker_answers import Container, Refused
+from pytest_swe.sandbox.docker_engine import Engine
 
 #: Lines of Compose's own that are told when no service is known to be at fault.
 LINES = 5

@@ -50,7 +50,9 @@ _LONGEST = 1000
 
 
 class UsageError(SweError):
-    """A wrong option or argument; shown as pytest's own usage errors are."""
+    """A wrong option or argument; shown as pytest's own usage errors are. One that a row alone shows costs that row."""
+
+    reason = Reason.UNSUPPORTED
 
 
 class DataError(SweError):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Protocol, runtime_checkable
+from typing import BinaryIO, Literal, Protocol, runtime_checkable
 
 from pytest_swe.model import ExecResult, Network, SandboxSpec
 
@@ -97,6 +97,27 @@ class BuildsImages(Protocol):
 
     def remove_built_images(self) -> int:
         """Remove those that no sandbox is made of; returns how many. Raises EngineUnavailable."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A path that is not as in the image."""
+
+    path: str
+    kind: Literal["modified", "added", "removed"]
+
+
+@runtime_checkable
+class TellsTraces(Protocol):
+    """A sandbox whose engine says what became of it, whatever the programs inside say."""
+
+    def changed(self) -> Sequence[Change] | None:
+        """Every path that is not as in the image, directories too; None where they are too many to be told."""
+        ...
+
+    def first_process(self) -> str:
+        """The name of the program that the first process runs; empty where the engine does not know."""
         ...
 
 

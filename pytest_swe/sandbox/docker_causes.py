@@ -64,8 +64,8 @@ def standing(engine: Engine, container: str, outages: int) -> Iterator[None]:
             raise SandboxLost("the sandbox is over: its deadline has passed") from refusal
         words = engine.last_words(container)
         raise SandboxStartFailed(
-            f"the sandbox's first process ended with status {state.exit_code}: {words}",
-            hint="an image needs /bin/sh, sleep, and this machine's architecture",
+            f"the sandbox's first process ended with status {state.exit_code}: {words or 'it printed nothing'}",
+            hint="an image needs /bin/sh, sleep, this machine's architecture, an ENTRYPOINT that starts its arguments",
         ) from refusal
 
 

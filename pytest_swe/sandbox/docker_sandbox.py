@@ -12,8 +12,8 @@ from typing import IO, BinaryIO
 
 from pytest_swe.errors import SandboxFileError
 from pytest_swe.model import ExecResult
-from pytest_swe.sandbox import archive
-from pytest_swe.sandbox.base import ImageFacts, checked_argv
+from pytest_swe.sandbox import archive, docker_traces
+from pytest_swe.sandbox.base import Change, ImageFacts, checked_argv
 from pytest_swe.sandbox.docker_answers import NotStarted, Refused
 from pytest_swe.sandbox.docker_causes import KILLED, reaching, standing
 from pytest_swe.sandbox.docker_config import checked_env, checked_text
@@ -139,6 +139,15 @@ class DockerSandbox:
                 if len(data) > FILE_LIMIT:
                     raise SandboxFileError(f"{path}: more than {FILE_LIMIT} bytes", path=path)
             return bytes(data)
+
+    def changed(self) -> Sequence[Change] | None:
+        """See `pytest_swe.sandbox.base.TellsTraces`."""
+        with self._standing():
+            return docker_traces.changed(self._engine, self.id)
+
+    def first_process(self) -> str:
+        """See `pytest_swe.sandbox.base.TellsTraces`."""
+        return docker_traces.first_process(self._engine, self.id)
 
     def close(self) -> None:
         self._engine.discard(self.id)

@@ -13,6 +13,9 @@ from pytest_swe.model import Network, SandboxSpec
 from pytest_swe.sandbox.base import BuildsImages, Sandbox, SandboxProvider
 from pytest_swe.sandbox.group import COMPOSE_HINT, Group, GroupProvider, GroupSpec
 
+#: Characters of what a health check printed last.
+WORDS = 400
+
 
 class HealthCheckFailed(SandboxStartFailed):
     """The container's own check said no as often as it may."""
@@ -148,6 +151,8 @@ def await_healthy(
         starting = clock() - begin < check.start_period_sec
         failures += not starting
         said = "it took too long" if done.timed_out else f"status {done.exit_code}"
+        words = " ".join((done.stdout + b" " + done.stderr).decode("utf-8", "replace").split())[-WORDS:]
+        said += f": {words}" if words else ""
         if failures >= check.retries:
             raise HealthCheckFailed(f"the health check failed {failures} times: {said}")
         sleep(check.start_interval_sec if starting else check.interval_sec)

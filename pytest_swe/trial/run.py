@@ -33,6 +33,7 @@ from pytest_swe.trial.environment import Environment, HealthCheckFailed, Wanted,
 from pytest_swe.trial.inside import AGENT_LOGS, ARTIFACTS, SOON, VERIFIER_LOGS, fresh, tar_of
 from pytest_swe.trial.judging import Judging, Opens, bytes_of, executable_of, keep_verified
 from pytest_swe.trial.setting import StepDone, TrialSetting
+from pytest_swe.trial.traces import Traces
 from pytest_swe.trial.transcript import NAME, as_bytes, left_in
 from pytest_swe.trial.unpacked import Unpacked, keep, unpacked
 
@@ -123,10 +124,12 @@ class TrialRun:
         except HarnessError as error:
             return StepDone(name=step.name, exception=("RuntimeError", str(error)), ends=True, spoilt=spoilt)
         before = processes(self.main)
+        traces = self._traces(step)
         spans: dict[str, tuple[str, str]] = {}
         with _timed(spans, "agent_execution"):
             run, usage, failed = self._agent(step, limits)
         end_others(self.main, before)
+        marks = traces.flags() if traces is not None else ()
         trajectory = self._keep(step, run)
         if run is None and not self._task.is_multi_step:
             self._judging.artifacts(step, self._keeping(step))
@@ -152,9 +155,15 @@ class TrialRun:
             note=verified.note if failed == _NOTHING else ": ".join(filter(None, unrewarded)),
             agent=run,
             usage=usage,
+            marks=marks,
             verifier_seconds=verified.seconds,
             spans=spans,
         )
+
+    def _traces(self, step: TaskStep) -> Traces | None:
+        """Where the verifier comes into the agent's container."""
+        is_shared = step.settings.verifier_mode == "shared" and self._setting.agent.name not in _CONTROLS
+        return Traces.of(self.main) if is_shared else None
 
     def _check_user(self, user: str | None) -> None:
         """Before any agent was here: later a user that is gone may be its doing."""

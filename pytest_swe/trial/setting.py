@@ -64,6 +64,7 @@ class StepDone:
     spoilt: bool = False
     agent: AgentRun | None = None
     usage: Usage = field(default_factory=Usage)
+    marks: tuple[str, ...] = ()
     verifier_seconds: float = 0.0
     spans: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
@@ -72,7 +73,8 @@ class StepDone:
         """What of it stands on the reward line."""
         if self.agent is None:
             return ()
-        return ("agent_timed_out",) if self.agent.timed_out else ("agent_failed",) if self.agent.exit_code else ()
+        ended = ("agent_timed_out",) if self.agent.timed_out else ("agent_failed",) if self.agent.exit_code else ()
+        return (*ended, *self.marks)
 
     def to_json(self) -> dict[str, object]:
         """As an entry of ``steps``."""

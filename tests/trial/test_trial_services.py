@@ -317,7 +317,7 @@ def test_what_a_server_needs_is_looked_at_before_anything_starts(
 ) -> None:
     agent = Visitor(lambda main: agent.seen.update(started=True), mcp=can)
     done = run_task(agent, with_server(test_image), mcp="required", compose_values=values(), given=given)
-    assert done.reward.status == "error"
+    assert (done.reward.status, done.reward.reason) == ("error", "unsupported")
     assert problem in done.reward.detail
     assert "acquire" not in done.reward.phases_ms
     assert not agent.seen

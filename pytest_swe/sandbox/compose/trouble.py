@@ -66,7 +66,7 @@ def _seen(engine: Engine, container: str) -> _Seen:
         return _Seen("created", 0, "", "")
     health = state.get("Health") or {}
     checks = health.get("Log") or []
-    words = str(checks[-1].get("Output", "")) if checks else engine.last_words(container)
+    words = (str(checks[-1].get("Output", "")) if checks else "") or engine.last_words(container)
     return _Seen(str(state["Status"]), int(state["ExitCode"]), str(health.get("Status", "")), _one_line(words))
 
 

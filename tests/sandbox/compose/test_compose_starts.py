@@ -105,6 +105,15 @@ def test_an_unhealthy_sidecar_is_named(
     assert left(engine, labels) == []
 
 
+def test_an_unhealthy_sidecar_whose_check_prints_nothing_is_named_with_its_own_last_words(
+    acquire_group: AcquireGroup, compose_task: Callable[..., Path], test_image: str
+) -> None:
+    check = "{test: 'false', interval: 1s, retries: 1}"
+    side = f"{{image: {test_image}, command: [sh, -c, 'echo no config; exec sleep 999'], healthcheck: {check}}}"
+    with pytest.raises(SandboxStartFailed, match="service side did not become healthy: no config"):
+        acquire_group(spec_of(compose_task(f"services: {{side: {side}}}")))
+
+
 def test_a_sidecar_that_ends_is_named(
     acquire_group: AcquireGroup, compose_task: Callable[..., Path], test_image: str
 ) -> None:

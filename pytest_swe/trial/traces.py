@@ -1,7 +1,8 @@
-"""What an agent did to the programs that a verifier in its own container stands on: a mark on the reward line.
+"""What an agent did to the container that its verifier comes into, by the engine's word.
 
-It decides nothing: an agent may have been told to install or to repair them. Whoever is root there can do the same in
-ways that leave no such trace (`docs/families/harbor.md`).
+Programs that it replaced are a mark on the reward line and decide nothing: it may have been told to install or to
+repair them. A first process that became another program is what an agent left running, and cannot be ended. Whoever is
+root can do both in ways that leave no such trace (`docs/families/harbor.md`).
 """
 
 from __future__ import annotations
@@ -12,9 +13,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from pytest_swe.sandbox.base import Change, Sandbox, TellsTraces
+from pytest_swe.sandbox.processes import NotEnded
 
-PROGRAMS = "replaced_programs"
-FIRST_PROCESS = "replaced_first_process"
+FLAG = "replaced_programs"
 
 #: Programs of the image here, changed or removed, are told.
 DIRECTORIES = frozenset({"/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin"})
@@ -53,16 +54,14 @@ class Traces:
         return cls(sandbox, _paths(sandbox.changed()), sandbox.first_process())
 
     def flags(self) -> tuple[str, ...]:
-        """What stands on the line. Raises SandboxError."""
+        """What stands on the line. Raises NotEnded for another first process, SandboxError."""
         if not isinstance(self.sandbox, TellsTraces):
             return ()
-        now = _paths(self.sandbox.changed())
-        found: list[str] = []
-        if self.paths is not None and now is not None and now - self.paths:
-            found.append(f"{PROGRAMS}:{_listed(now - self.paths)}")
         if self.process and self.sandbox.first_process() != self.process:
-            found.append(FIRST_PROCESS)
-        return tuple(found)
+            raise NotEnded("the first process of the container became another program, which cannot be ended")
+        now = _paths(self.sandbox.changed())
+        found = now - self.paths if now is not None and self.paths is not None else frozenset()
+        return (f"{FLAG}:{_listed(found)}",) if found else ()
 
 
 def replaced(changes: Iterable[Change]) -> frozenset[str]:

@@ -63,12 +63,13 @@ class AgentMade:
     run: AgentRun
     usage: Usage
     concealed: Concealed
+    marks: tuple[str, ...] = ()
 
     @property
     def flags(self) -> tuple[str, ...]:
         """What of it stands on the reward line."""
         extracted = self.extracted
-        return tuple(
+        told = tuple(
             flag
             for flag, is_so in (
                 ("agent_timed_out", self.run.timed_out),
@@ -79,6 +80,7 @@ class AgentMade:
             )
             if is_so
         )
+        return (*told, *self.marks)
 
 
 class AgentWork:
@@ -138,7 +140,8 @@ class AgentWork:
             self._model.raise_for_trouble()
             self._raise_if_never_begun(run)
             extracted = extract(sandbox, baseline)
-        return AgentMade(extracted=extracted, run=run, usage=self._model.usage(run.usage), concealed=concealed)
+        usage = self._model.usage(run.usage)
+        return AgentMade(extracted=extracted, run=run, usage=usage, concealed=concealed, marks=self._model.flags)
 
     @contextmanager
     def _stage(self, name: str) -> Iterator[float]:

@@ -138,6 +138,8 @@ def policy_route(model: str, settings: Settings) -> ModelRoute:
         key_variable=settings.model_key or _key(settings.model_protocol),
         model=model,
         route="policy",
+        calls=settings.model_calls,
+        tokens=settings.model_tokens,
     )
 
 
@@ -219,6 +221,7 @@ def depends_on(settings: Settings) -> dict[str, object]:
         "agent_network": settings.agent_network,
         "model_url": settings.model_url,
         "model_protocol": settings.model_protocol,
+        "model_limits": [settings.model_calls, settings.model_tokens],
         "timeout_multiplier": settings.timeout_multiplier,
         "mcp": settings.mcp,
     }

@@ -7,8 +7,12 @@ from collections.abc import Iterator
 from pytest_swe.model import Reason
 from pytest_swe.reward import Outcome, RequiredTests
 
-#: What runs the evaluation once more in a sandbox that was kept: the patch is in already.
+#: What runs the evaluation once more in a sandbox that was kept: the patch is in already, or the agent's work.
 REPEAT = "bash /pytest-swe/eval.sh"
+REPEAT_OF_FAMILY = {"harbor": "bash /tests/test.sh"}
+
+#: Lines of a detail that are shown; of a longer one the first, and its last words.
+DETAIL_LINES = 5
 
 #: Lines of the failing test's traceback that are shown, and ids of broken tests.
 EXCERPT_LINES = 10
@@ -39,7 +43,7 @@ def _lines(outcome: Outcome, logs: str) -> Iterator[str]:
     words = WORDS.get(Reason(reward.reason), reward.reason) if reward.reason else UNWANTED_PASS
     yield f"{reward.reason}: {words}" if reward.reason and words != reward.reason else words
     if reward.detail and reward.detail != words:
-        yield from (f"  {line}" for line in reward.detail.splitlines()[:4])
+        yield from (f"  {line}" for line in _shortened(reward.detail.splitlines()))
     if reward.apply is not None and reward.apply.outcome != "none":
         yield "  patch: " + _apply(outcome)
     if report is not None and reward.tests is not None and _counted(reward.tests):
@@ -55,6 +59,15 @@ def _lines(outcome: Outcome, logs: str) -> Iterator[str]:
         yield f"  attempts before: {', '.join(attempt.reason for attempt in reward.attempts)}"
     if logs:
         yield f"  log: {logs}"
+
+
+def repeat(outcome: Outcome) -> str:
+    """The command that runs the tests again in the sandbox that was kept."""
+    return REPEAT_OF_FAMILY.get(outcome.reward.family, REPEAT)
+
+
+def _shortened(lines: list[str]) -> list[str]:
+    return lines if len(lines) <= DETAIL_LINES else [lines[0], "...", *lines[2 - DETAIL_LINES :]]
 
 
 def _counted(tests: RequiredTests) -> bool:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from pytest_swe.errors import Cancelled, SweError
-from pytest_swe.explain import REPEAT, explain
+from pytest_swe.explain import explain, repeat
 from pytest_swe.item import OUTCOME, NotMeasured, SweItem, Unresolved
 from pytest_swe.model import Reason
 from pytest_swe.report.instance_logs import write_instance_logs
@@ -127,8 +127,8 @@ def _text(item: SweItem, outcome: Outcome) -> str:
     if logs.is_relative_to(here):  # JUnit reports travel
         logs = logs.relative_to(here)
     text = explain(outcome, str(logs) if outcome.reward.logs else "")
-    if outcome.kept:
-        text += f"\n  kept: {shlex.join(outcome.kept)}   (the tests again: {REPEAT})"
+    if outcome.kept and item.run.settings.keep:  # else it is there for --swe-shell alone
+        text += f"\n  kept: {shlex.join(outcome.kept)}   (the tests again: {repeat(outcome)})"
     return text
 
 

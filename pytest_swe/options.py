@@ -136,6 +136,8 @@ OPTIONS: tuple[Option, ...] = (
     Option("swe-model-url", "The server of the agents' model.", metavar="URL"),
     Option("swe-model-protocol", "What that server speaks (default openai).", choices=("openai", "anthropic")),
     Option("swe-model-key", "Variable that holds its key; the key stays on this host.", metavar="NAME"),
+    Option("swe-model-calls", "How many calls of its model an agent may make for one item (default: any).", "int", "N"),
+    Option("swe-model-tokens", "How many tokens it may use for one item, in and out (default: any).", "int", "N"),
     Option("swe-user-model", "The model behind a task's simulated user.", metavar="NAME"),
     Option("swe-user-model-url", "Its server (default: that of the agents' model).", metavar="URL"),
     Option(

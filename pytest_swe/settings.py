@@ -74,6 +74,8 @@ class Settings:
     model_url: str = ""
     model_protocol: Literal["openai", "anthropic"] = "openai"
     model_key: str | None = None
+    model_calls: int | None = None
+    model_tokens: int | None = None
     user_model: str = ""
     user_model_url: str = ""
     user_model_protocol: Literal["openai", "anthropic"] | None = None
@@ -237,9 +239,9 @@ def _check(given: Mapping[str, object]) -> None:
     for key in ("limit", "sample", "retries", "user_questions"):
         if cast("int", given.get(key, 0)) < 0:
             raise pytest.UsageError(f"--swe-{key.replace('_', '-')} {given[key]}: expected 0 or more")
-    for key in ("repeat", "pulls", "attempts"):
+    for key in ("repeat", "pulls", "attempts", "model_calls", "model_tokens"):
         if cast("int", given.get(key, 1)) < 1:
-            raise pytest.UsageError(f"--swe-{key} {given[key]}: expected 1 or more")
+            raise pytest.UsageError(f"--swe-{key.replace('_', '-')} {given[key]}: expected 1 or more")
     for key, (unit, most) in _MOST.items():
         if key in given and not 0 < cast("float", given[key]) <= most:
             option = f"--swe-{key.replace('_', '-')}"

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from pytest_swe.explain import REPEAT
+from pytest_swe.explain import repeat
 from pytest_swe.item import OUTCOME, SweItem
 from pytest_swe.job import Job
 from pytest_swe.run import Run
@@ -24,14 +24,15 @@ class ShellPlugin:
     def pytest_exception_interact(self, node: pytest.Item, report: pytest.TestReport) -> None:
         if not isinstance(node, SweItem) or OUTCOME not in node.stash:
             return
-        command = node.stash[OUTCOME].kept
+        outcome = node.stash[OUTCOME]
+        command = outcome.kept
         if not command:
             return
         capture = node.config.pluginmanager.getplugin("capturemanager")
         if capture is not None:
             capture.suspend(in_=True)
         try:
-            sys.stdout.write(f"\n{report.longrepr}\n\n{shlex.join(command)}\n(the tests again: {REPEAT})\n")
+            sys.stdout.write(f"\n{report.longrepr}\n\n{shlex.join(command)}\n(the tests again: {repeat(outcome)})\n")
             sys.stdout.flush()
             subprocess.run(command, check=False)
         finally:

@@ -119,8 +119,8 @@ def _snapshot(name: HubName) -> Path:
     except (OSError, ValueError, errors.HTTPError) as error:
         # LocalEntryNotFoundError (no answer and nothing cached) is an OSError; HTTPError is the transport's root.
         raise UsageError(
-            f"{name.repo} cannot be fetched: {_one_line(error)}",
-            hint="fetch it once with a network, or give a local file",
+            f"{name.repo} is no path here, and cannot be fetched from the hub: {_one_line(error)}",
+            hint="check the path, or fetch it once with a network",
         ) from error
     return Path(found)
 

@@ -130,7 +130,7 @@ class TrialRun:
             run, usage, failed = self._agent(step, limits)
         end_others(self.main, before)
         trajectory = self._keep(step, run)
-        marks = traces.flags() if traces is not None else ()
+        marks = (*self._model.flags, *(traces.flags() if traces is not None else ()))
         if run is None and not self._task.is_multi_step:
             self._judging.artifacts(step, self._keeping(step))
             return StepDone(name=step.name, exception=failed, usage=usage, ends=True)

@@ -50,8 +50,8 @@ def sandbox(provider: DockerProvider, test_image: str) -> Iterator[Sandbox]:
 def gates() -> Iterator[Callable[..., ModelGate]]:
     made: list[ModelGate] = []
 
-    def make(url: str, limits: Limits | None = None) -> ModelGate:
-        made.append(ModelGate([ModelRoute(url=url, protocol="openai")], limits=limits))
+    def make(url: str, limits: Limits | None = None, calls: int | None = None) -> ModelGate:
+        made.append(ModelGate([ModelRoute(url=url, protocol="openai", calls=calls)], limits=limits))
         return made[-1]
 
     yield make
@@ -127,7 +127,7 @@ def test_a_flood_waits_outside_of_the_host(sandbox: Sandbox, gates: Gates) -> No
         return b"{}"
 
     with ScriptedModel([Canned(body=body)]) as model:
-        with gates(model.url, Limits(parallel=3, calls=6)).opened(sandbox) as opened:
+        with gates(model.url, Limits(parallel=3), calls=6).opened(sandbox) as opened:
             found = [one.status for one in ask(opened, count=120, parallel=120)]
         assert set(found) <= {0, 200, 429, 503}
         assert found.count(200) == 6

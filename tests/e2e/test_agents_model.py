@@ -177,6 +177,20 @@ def test_a_server_that_fails_at_the_agents_request_alone_is_the_agents(tmp_path:
     assert [attempt["reason"] for attempt in line["attempts"]] == ["model_failed"]
 
 
+def test_a_limit_of_calls_is_the_agents_affair(tmp_path: Path, yes: ScriptedModel) -> None:
+    """It asks on and on, as who wants the server to refuse everybody; what it left is judged."""
+    greedy = ASKS.replace(
+        "sys.exit(0 if", 'said == "yes" and os.execv(sys.executable, [sys.executable, __file__]);sys.exit(0 if'
+    )
+    agent = f"command:cat > /tmp/a.py <<'END_OF_AGENT'\n{greedy}\nEND_OF_AGENT\npython3 /tmp/a.py\n{FIX}"
+    done = run(tmp_path, *options(yes, agent), "--swe-model-calls", "3", "-n0")
+    line = done.rewards[ROW, "command+m1"]
+    assert (line["status"], line["usage"]["calls"], len(yes.seen)) == ("resolved", 3, 3), done.output
+    assert "model_limit_reached" in line["flags"]
+    output = (done.directory / line["logs"] / "agent" / "output.txt").read_text()
+    assert "the limit of 3 calls is reached" in output
+
+
 def test_what_cannot_be_is_said_at_once(tmp_path: Path) -> None:
     done = run_plugin(tmp_path, QUICKSTART, "--swe-agent", "mini-swe-agnt", "--collect-only", "-n0")
     assert done.status == 4, done.output

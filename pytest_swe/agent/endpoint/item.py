@@ -14,6 +14,9 @@ from pytest_swe.errors import SandboxLost, SandboxStartFailed, SweError, Unsuppo
 from pytest_swe.model import JSON, Reason
 from pytest_swe.sandbox.base import Sandbox
 
+#: The agent asked for more than ``--swe-model-calls`` or ``--swe-model-tokens`` allow.
+OVER_LIMIT = "model_limit_reached"
+
 #: Prints what a service's own processes have for variables, with nothing but a shell.
 _VARIABLES = "export -p"
 
@@ -118,6 +121,12 @@ class ModelOfItem:
         if self._gate is not None and trouble is not None:
             reason = Reason.MODEL_FAILED if trouble.provokable and not self._gate.is_broken else None
             raise ModelUnavailable(f"the model's server did not answer: {trouble.detail}", reason=reason)
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """What of it stands on the reward line."""
+        over = self._gate is not None and self._gate.counts().over_limit
+        return (OVER_LIMIT,) if over else ()
 
     def usage(self, own: Usage) -> Usage:
         """What was used, as the host counted it, with the steps that the agent tells of itself."""

@@ -6,7 +6,7 @@ import threading
 from dataclasses import dataclass, replace
 
 from pytest_swe.agent.base import Usage
-from pytest_swe.agent.endpoint.routes import Limits
+from pytest_swe.agent.endpoint.routes import ModelRoute
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,8 +36,8 @@ class Trouble:
 class Meter:
     """Counts one route. ``usage`` has no ``steps``."""
 
-    def __init__(self, limits: Limits) -> None:
-        self._limits = limits
+    def __init__(self, route: ModelRoute) -> None:
+        self._route = route
         self._lock = threading.Lock()
         self._usage = Usage()
         self._counts = Counts()
@@ -63,10 +63,10 @@ class Meter:
         with self._lock:
             used = self._usage.input_tokens + self._usage.output_tokens
             over = ""
-            if self._limits.calls is not None and self._counts.sent >= self._limits.calls:
-                over = f"the limit of {self._limits.calls} calls is reached"
-            elif self._limits.tokens is not None and used >= self._limits.tokens:
-                over = f"the limit of {self._limits.tokens} tokens is reached"
+            if self._route.calls is not None and self._counts.sent >= self._route.calls:
+                over = f"the limit of {self._route.calls} calls is reached"
+            elif self._route.tokens is not None and used >= self._route.tokens:
+                over = f"the limit of {self._route.tokens} tokens is reached"
             if over:
                 self._counts = replace(self._counts, over_limit=self._counts.over_limit + 1)
             else:

@@ -36,7 +36,8 @@ class ModelRoute:
     ``url`` is what its clients call the base URL: with ``/v1`` or without. ``key_variable`` names the environment
     variable that holds its key, None where it needs none. ``model`` is asked for whatever the client names; empty
     leaves that to the client. ``hosted_tools``: requests may ask for tools that the provider runs (search, fetch,
-    code), which reach what a sandbox without a network does not.
+    code), which reach what a sandbox without a network does not. One item may send ``calls`` of them, and use
+    ``tokens`` in and out together (looked at before each call); None is no limit.
 
     Raises UsageError for an address that is none.
     """
@@ -47,6 +48,8 @@ class ModelRoute:
     key_variable: str | None = None
     route: RouteName = "policy"
     hosted_tools: bool = False
+    calls: int | None = None
+    tokens: int | None = None
 
     def __post_init__(self) -> None:
         problem = _problem(self.url)
@@ -58,16 +61,14 @@ class ModelRoute:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What one item may ask of each of its routes. None is no limit.
+    """What each of an item's routes bears. None is no limit.
 
-    ``calls`` that are sent, ``tokens`` in and out together, looked at before each call. ``request_bytes`` and
-    ``response_bytes`` of one call; ``parallel`` calls at a time; ``call_seconds`` for one call with all its
-    ``attempts``; ``first_pause`` seconds before the second of them. ``body_bytes`` of one body and ``file_bytes`` of
-    all are recorded. ``questions`` that the route ``user`` answers, see `pytest_swe.agent.endpoint.questions`.
+    ``request_bytes`` and ``response_bytes`` of one call; ``parallel`` calls at a time; ``call_seconds`` for one call
+    with all its ``attempts``; ``first_pause`` seconds before the second of them. ``body_bytes`` of one body and
+    ``file_bytes`` of all are recorded. ``questions`` that the route ``user`` answers, see
+    `pytest_swe.agent.endpoint.questions`.
     """
 
-    calls: int | None = None
-    tokens: int | None = None
     request_bytes: int = 16 * 1024 * 1024
     response_bytes: int = 16 * 1024 * 1024
     parallel: int = 8

@@ -39,7 +39,7 @@ class Service:
     ) -> None:
         self.route = route
         self.prefix = f"{secrets.token_hex(16)}/{route.route}"
-        self.meter = Meter(limits)
+        self.meter = Meter(route)
         self.questions = Questions(limits.questions) if route.route == "user" else None
         self._probe = Probe(route, limits)
         self._upstream = upstream

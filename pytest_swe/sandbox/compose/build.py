@@ -167,7 +167,7 @@ class _Failed(Exception):
 
 
 def _failure(build: Build, failed: _Failed) -> SweError:
-    lines = [line.rstrip() for line in str(failed).splitlines() if line.strip()]
+    lines = [line.rstrip() for line in str(failed).splitlines() if line.strip(" -")]
     words = "\n".join(lines[-LINES:])
     what = build.directory / build.dockerfile
     if "no space left" in words:

@@ -11,7 +11,7 @@ from .asked import Make
 
 def test_calls_are_limited(make: Make) -> None:
     with ScriptedModel() as model:
-        asked = make(model.url, Limits(calls=2))
+        asked = make(model.url, calls=2)
         assert [asked.ask().status for _ in range(4)] == [200, 200, 429, 429]
         answer = asked.ask()
         assert (answer.headers["x-should-retry"], b"limit of 2 calls" in answer.body) == ("false", True)
@@ -21,7 +21,7 @@ def test_calls_are_limited(make: Make) -> None:
 
 def test_tokens_are_limited_streams_too(make: Make) -> None:
     with ScriptedModel([openai_stream("one two")]) as model:
-        asked = make(model.url, Limits(tokens=30))
+        asked = make(model.url, tokens=30)
         assert [asked.ask({"stream": True}).status for _ in range(3)] == [200, 200, 429]
         assert (asked.gate.usage().input_tokens, asked.gate.usage().output_tokens) == (22, 14)
 

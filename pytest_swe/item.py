@@ -249,6 +249,7 @@ def loaded(run: Run, plan: DatasetPlan, planned: Planned) -> tuple[Harness, Inst
         network=settings.network or spec.network,
         cpus=settings.cpus if settings.cpus is not None else spec.cpus,
         memory_mb=settings.memory_mb if settings.memory_mb is not None else spec.memory_mb,
+        pids=settings.pids if settings.pids is not None else spec.pids,
         seconds=max(spec.seconds, 2 * sum(step.timeout for step in instance.steps) + 600),
     )
     with user_code("pytest_swe_sandbox_spec"):

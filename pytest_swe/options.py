@@ -72,6 +72,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("swe-timeout", "Seconds a row's tests may take (default: the row's, else 1800).", "float", "SECONDS"),
     Option("swe-cpus", "Processors per sandbox.", "float", "N"),
     Option("swe-memory", "Memory per sandbox, such as 8g or 512m.", metavar="SIZE"),
+    Option("swe-pids", "Processes and threads per sandbox (default 4096, where it can be limited).", "int", "N"),
     Option(
         "swe-budget",
         "What sandboxes may take of this host together: memory=32g,cpus=8,disk=100g (default: 9/10 of the memory).",

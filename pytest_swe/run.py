@@ -105,6 +105,7 @@ class Run:
                 "timeout": settings.timeout,
                 "cpus": settings.cpus,
                 "memory_mb": settings.memory_mb,
+                "pids": settings.pids,
                 **(depends_on(settings) if planned.source.startswith("agent:") or planned.ref.family == FAMILY else {}),
                 "versions": judges(),
                 "left_out": sorted(self.quarantine.tests.get(planned.instance_id, ())),

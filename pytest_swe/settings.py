@@ -47,6 +47,7 @@ class Settings:
     timeout: float | None = None
     cpus: float | None = None
     memory_mb: int | None = None
+    pids: int | None = None
     budget: Budget | None = None
     image_mirrors: tuple[str, ...] = ()
     pulls: int | None = None
@@ -239,7 +240,7 @@ def _check(given: Mapping[str, object]) -> None:
     for key in ("limit", "sample", "retries", "user_questions"):
         if cast("int", given.get(key, 0)) < 0:
             raise pytest.UsageError(f"--swe-{key.replace('_', '-')} {given[key]}: expected 0 or more")
-    for key in ("repeat", "pulls", "attempts", "model_calls", "model_tokens"):
+    for key in ("repeat", "pulls", "attempts", "model_calls", "model_tokens", "pids"):
         if cast("int", given.get(key, 1)) < 1:
             raise pytest.UsageError(f"--swe-{key.replace('_', '-')} {given[key]}: expected 1 or more")
     for key, (unit, most) in _MOST.items():

@@ -191,6 +191,14 @@ def test_a_limit_of_calls_is_the_agents_affair(tmp_path: Path, yes: ScriptedMode
     assert "the limit of 3 calls is reached" in output
 
 
+def test_processes_are_limited_as_the_option_says(tmp_path: Path) -> None:
+    look = "cat /sys/fs/cgroup/pids/pids.max /sys/fs/cgroup/pids.max 2>/dev/null; :"
+    done = run(tmp_path, "--swe-agent", f"command:{look}", "--swe-instance", ROW, "--swe-pids", "77", "-n0")
+    line = done.rewards[ROW, "command"]
+    assert (done.directory / line["logs"] / "agent" / "output.txt").read_text() == "77\n", done.output
+    assert line["limits"]["pids"] == 77
+
+
 def test_what_cannot_be_is_said_at_once(tmp_path: Path) -> None:
     done = run_plugin(tmp_path, QUICKSTART, "--swe-agent", "mini-swe-agnt", "--collect-only", "-n0")
     assert done.status == 4, done.output

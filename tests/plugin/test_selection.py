@@ -97,6 +97,8 @@ def test_options_are_ini_keys_too(project: Project) -> None:
         (["--swe-shard", "3/2"], "*--swe-shard 3/2: expected I/N*"),
         (["--swe-memory", "much"], "*--swe-memory much: expected a size*"),
         (["--swe-memory", "8"], "*less than one MiB*"),
+        (["--swe-pids", "0"], "*--swe-pids 0: expected 1 or more*"),
+        (["--swe-model-calls", "0"], "*--swe-model-calls 0: expected 1 or more*"),
         (["--swe-run-id", "a/b"], "*--swe-run-id 'a/b'*"),
         (["--swe-fail-under", "90"], "*expected a rate from 0 to 1*"),
         (["--swe-instance=@nowhere"], "*--swe-instance @nowhere: No such file*"),

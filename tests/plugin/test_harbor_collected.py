@@ -130,6 +130,20 @@ def test_a_broken_task_is_an_error_of_that_task_alone(project: Project) -> None:
     result = project.run("tasks", "--swe-preds", "gold")
     assert project.statuses == {"a": ("error", "unsupported"), "b": ("error", "row_invalid")}
     assert re.search(r"task\.toml:2: agent\.timeout_sec: expected a number, got the string 'abc'", result.stdout.str())
+    (told,) = (line["detail"] for line in project.rewards if line["reason"] == "row_invalid")
+    assert told.startswith("b: task.toml:2: agent.timeout_sec: ")
+
+
+def test_a_broken_task_is_called_by_its_directory(project: Project) -> None:
+    task(project, "tasks/a")
+    for broken in ("tasks/b", "tasks/c/b"):
+        (task(project, broken) / "tests" / "test.sh").unlink()
+    assert collected(project, "tasks") == ["tasks::a", "tasks::b", "tasks::c/b"]
+    assert collected(project, "tasks/b") == ["tasks/b::b"]
+    assert collected(project, "tasks/b::b") == ["tasks/b::b"]
+    project.run("tasks/c/b", "--swe-preds", "gold")
+    (line,) = project.rewards
+    assert line["detail"] == "b: tests/test.sh missing: what gives the reward"
 
 
 def test_a_place_for_harbors_results_that_cannot_be_written_is_refused_at_the_start(project: Project) -> None:
@@ -167,5 +181,5 @@ def test_in_the_directory_of_a_task_without_a_readable_task_toml(
     (broken / "task.toml").unlink()
     (broken / "task.toml").symlink_to("gone")
     monkeypatch.chdir(broken)
-    assert [line.rpartition("::")[2] for line in collected(project, ".")] == ["line-1"]
+    assert [line.rpartition("::")[2] for line in collected(project, ".")] == ["b"]
     assert not (project.path / "ran").exists()

@@ -42,13 +42,18 @@ def command(place: Path, *arguments: str | Path) -> subprocess.CompletedProcess[
 
 @pytest.mark.docker
 def test_results_in_harbors_layout(tasks: Path, tmp_path: Path) -> None:
+    shutil.copytree(TASKS / "fix-sum", tasks / "no-task")
+    (tasks / "no-task" / "task.toml").write_text("= 1\n")
     done = run(tmp_path, "r", tasks, "--swe-agent", "oracle", "--swe-harbor-results", "jobs", "-n2")
     assert "in Harbor's layout: jobs/r" in done.stdout
     job = tmp_path / "jobs" / "r"
     counts = read_job(job)
-    assert (counts.total, counts.completed, counts.errored) == (4, 4, 1)
+    assert (counts.total, counts.completed, counts.errored) == (5, 5, 2)
+    stats = json.loads((job / "result.json").read_text())["stats"]
+    assert (stats["n_pending_trials"], stats["n_retries"]) == (0, 1)  # a verification that fails is tried once more
+    assert counts.evals["oracle__tasks"]["metrics"] == [{"mean": 0.6}]
     trials = {path.name.rpartition("__")[0]: read_trial(path) for path in job.iterdir() if path.is_dir()}
-    assert trials.keys() == {"fix-sum", "plan-then-build", "word-count", "no-reward"}
+    assert trials.keys() == {"fix-sum", "plan-then-build", "word-count", "no-reward", "no-task"}
     single, several, broken = trials["fix-sum"], trials["plan-then-build"], trials["no-reward"]
     assert (single.task, single.agent, single.rewards) == ("pytest-swe/fix-sum", "oracle", {"reward": 1.0})
     assert (single.verifier_mode, trials["word-count"].verifier_mode) == ("shared", "separate")

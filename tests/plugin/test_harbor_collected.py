@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from pytest_swe.harbor.job_results import read_job
+
 from .conftest import SHAPES, TOY, Project
 
 FILES = {
@@ -152,6 +154,18 @@ def test_a_place_for_harbors_results_that_cannot_be_written_is_refused_at_the_st
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["ERROR: --swe-harbor-results /proc/nowhere cannot be written: *"])
     assert project.started == []
+
+
+def test_in_harbors_layout_an_error_is_a_trial_with_an_error(project: Project) -> None:
+    (task(project, "tasks/a") / "task.toml").write_text("[task]\nname = 'o/a'\n")
+    (task(project, "tasks/b") / "task.toml").write_text("= 1\n")
+    (project.path / "tasks" / "dataset.toml").write_text("".join(f"[[tasks]]\nname = '{x}'\n" for x in ("o/a", "b", "o/c")))
+    project.run("tasks", "--swe-agent", "nop", "--swe-harbor-results=jobs", "--swe-run-id=r")
+    counts = read_job(project.path / "jobs" / "r")
+    assert (counts.total, counts.completed, counts.errored) == (3, 3, 3)
+    assert counts.evals["nop__tasks"]["metrics"] == [{"mean": 0.0}]
+    names = sorted(path.name.rpartition("__")[0] for path in (project.path / "jobs" / "r").iterdir() if path.is_dir())
+    assert names == ["a", "b", "o_c"]
 
 
 @pytest.mark.parametrize("how", ["directory", "link"])

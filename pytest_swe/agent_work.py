@@ -140,6 +140,11 @@ class AgentWork:
             extracted = extract(sandbox, baseline)
         return AgentMade(extracted=extracted, run=run, usage=self._model.usage(run.usage), concealed=concealed)
 
+    @property
+    def usage(self) -> Usage:
+        """What was used so far, also where the work came to nothing."""
+        return self._model.usage(Usage())
+
     @contextmanager
     def _stage(self, name: str) -> Iterator[float]:
         """One stage, measured; gives the seconds that it has."""

@@ -159,7 +159,9 @@ def test_a_place_for_harbors_results_that_cannot_be_written_is_refused_at_the_st
 def test_in_harbors_layout_an_error_is_a_trial_with_an_error(project: Project) -> None:
     (task(project, "tasks/a") / "task.toml").write_text("[task]\nname = 'o/a'\n")
     (task(project, "tasks/b") / "task.toml").write_text("= 1\n")
-    (project.path / "tasks" / "dataset.toml").write_text("".join(f"[[tasks]]\nname = '{x}'\n" for x in ("o/a", "b", "o/c")))
+    (project.path / "tasks" / "dataset.toml").write_text(
+        "".join(f"[[tasks]]\nname = '{x}'\n" for x in ("o/a", "b", "o/c"))
+    )
     project.run("tasks", "--swe-agent", "nop", "--swe-harbor-results=jobs", "--swe-run-id=r")
     counts = read_job(project.path / "jobs" / "r")
     assert (counts.total, counts.completed, counts.errored) == (3, 3, 3)

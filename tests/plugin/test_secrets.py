@@ -21,7 +21,9 @@ def test_a_name_that_says_secret(name: str) -> None:
     assert without_secret(f"{name}={SECRET}=") == f"{name}=***"
 
 
-@pytest.mark.parametrize("text", ["max_tokens=4096", "step_limit=3", "keyboard=qwerty", "author=me", "x=token", "token"])
+@pytest.mark.parametrize(
+    "text", ["max_tokens=4096", "step_limit=3", "keyboard=qwerty", "author=me", "x=token", "token"]
+)
 def test_any_other_stays(text: str) -> None:
     assert without_secret(text) == text
 

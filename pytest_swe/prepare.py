@@ -19,7 +19,6 @@ from pytest_swe.sandbox.images.archives import Archives
 from pytest_swe.sandbox.images.mirrors import Mirrors
 from pytest_swe.sandbox.images.pull import HasImages, Puller, PullPolicy
 
-
 @dataclass(slots=True)
 class Engines:
     """The engines of a provider that answer, by name, and what those say that do not."""
@@ -67,7 +66,7 @@ def _prepare_tasks(dataset: Dataset, arguments: argparse.Namespace) -> int:
     if not arguments.dry_run:
         with _provider(arguments) as provider:
             prepare_tasks(everything, provider, made, jobs=arguments.jobs, force_build=arguments.force_build, say=_say)
-        _say(f"{len(made.images)} images are there")
+        _say(f"{made.ready} of {len(everything)} environments are ready, in {len(made.images)} images")
     for name, why in made.missing:
         _say(f"missing for {name}: {why}")
     return 1 if made.missing else 0

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
 import subprocess
 import sys
+import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -151,7 +153,8 @@ def test_prepare_builds_all_once(tasks: Path, tmp_path: Path) -> None:
     first, second = (command(tmp_path, "prepare", "tasks") for _ in range(2))
     assert (first.returncode, second.returncode) == (1, 1)
     assert "4 tasks, 5 environments to make ready" in first.stdout
-    assert "4 images are there" in first.stdout
+    assert "4 of 5 environments are ready, in 4 images" in first.stdout
+    assert first.stdout.count("the last lines are the builder's") == 1
     assert "missing for no-reward" in first.stdout
     names = sorted({word for word in first.stdout.split() if word.startswith("pytest-swe/task:")})
     assert names == sorted({word for word in second.stdout.split() if word.startswith("pytest-swe/task:")})
@@ -161,6 +164,42 @@ def test_prepare_builds_all_once(tasks: Path, tmp_path: Path) -> None:
         assert sorted(there) == names
     finally:
         subprocess.run(["docker", "rmi", *there], check=True, capture_output=True)
+
+
+@pytest.mark.docker
+def test_ctrl_c_ends_prepare_in_one_line(tasks: Path, tmp_path: Path) -> None:
+    mark = uuid.uuid4().hex
+    for name in ("fix-sum", "no-reward"):
+        text = f"FROM pytest-swe/harbor-demo:1\nLABEL mark={mark} of={name}\nRUN echo {mark} && sleep 300\n"
+        (tasks / name / "environment" / "Dockerfile").write_text(text)
+    argv = [sys.executable, "-m", "pytest_swe", "prepare", "tasks", "--instance", "word-count"]
+    argv += ["--instance", "fix-sum", "--instance", "no-reward", "-j", "1"]
+    with subprocess.Popen(
+        argv, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=hear_sigint
+    ) as process:
+        assert process.stdout is not None
+        while "[2/4]" not in process.stdout.readline():  # both of word-count: the next one builds
+            assert process.poll() is None
+        time.sleep(2)
+        process.send_signal(signal.SIGINT)
+        begin = time.monotonic()
+        _, said = process.communicate(timeout=60)
+    assert said == "pytest-swe: stopped; what is ready stays, and the same command goes on\n"
+    assert (process.returncode, time.monotonic() - begin < 20) == (130, True)
+    asked = ["docker", "images", "--filter", f"label=mark={mark}", "--format", "{{.Repository}} {{.ID}}"]
+    left = subprocess.run(asked, check=True, capture_output=True, text=True).stdout.splitlines()
+    # A builder keeps the steps that were done for the next time, under no name.
+    assert [line for line in left if not line.startswith("<none>")] == []
+    for line in left:
+        removing = ["docker", "rmi", line.split()[1]]
+        while subprocess.run(removing, capture_output=True).returncode:  # the engine is ending the build's container
+            assert time.monotonic() - begin < 60
+            time.sleep(0.5)
+
+
+def hear_sigint() -> None:
+    """A shell starts what is in the background with SIGINT ignored, and so are all that it starts: these tests too."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 @pytest.mark.docker

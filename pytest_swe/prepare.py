@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 
@@ -18,6 +18,10 @@ from pytest_swe.sandbox.base import SandboxProvider
 from pytest_swe.sandbox.images.archives import Archives
 from pytest_swe.sandbox.images.mirrors import Mirrors
 from pytest_swe.sandbox.images.pull import HasImages, Puller, PullPolicy
+
+#: Options that say how images of rows are had.
+_OF_ROWS = ("archive", "base", "harness", "ask_hub")
+
 
 @dataclass(slots=True)
 class Engines:
@@ -39,7 +43,9 @@ def prepare(arguments: argparse.Namespace) -> int:
         raise UsageError(f"-j {arguments.jobs}: expected 1 or more")
     dataset = open_dataset(arguments.dataset)
     if is_of_tasks(dataset):
+        _refuse(_OF_ROWS, arguments, "rows, and changes nothing for Harbor tasks")
         return _prepare_tasks(dataset, arguments)
+    _refuse(("force_build",), arguments, "Harbor tasks, and changes nothing for rows")
     wanted, result = wanted_of(arguments.dataset, arguments.harness, arguments.instance, base=arguments.base)
     with _engines(arguments) as engines, ExitStack() as stack:
         if not engines.there:
@@ -57,6 +63,13 @@ def prepare(arguments: argparse.Namespace) -> int:
         if not arguments.dry_run:
             work.run(lacking, result)
     return _summary(wanted, lacking, engines, result, dry=arguments.dry_run)
+
+
+def _refuse(names: Iterable[str], arguments: argparse.Namespace, whose: str) -> None:
+    """Raises UsageError for an option that would change nothing."""
+    for name in names:
+        if getattr(arguments, name):
+            raise UsageError(f"--{name.replace('_', '-')} is for {whose}", hint="leave it out")
 
 
 def _prepare_tasks(dataset: Dataset, arguments: argparse.Namespace) -> int:

@@ -166,6 +166,19 @@ def test_prepare_builds_all_once(tasks: Path, tmp_path: Path) -> None:
         subprocess.run(["docker", "rmi", *there], check=True, capture_output=True)
 
 
+@pytest.mark.parametrize(
+    "option", ["--archive=a.tar", "--base=python:3.11-slim", "--harness=swebench", "--ask-hub", "--force-build"]
+)
+def test_what_would_change_nothing_is_refused_by_prepare(tmp_path: Path, option: str) -> None:
+    rows = option == "--force-build"
+    data = TASKS.parent / "quickstart" if rows else TASKS
+    done = command(tmp_path, "prepare", data, option, "--dry-run")
+    other, for_these = ("Harbor tasks", "rows") if rows else ("rows", "Harbor tasks")
+    name = option.partition("=")[0]
+    assert done.returncode == 2, done.stdout
+    assert done.stderr == f"pytest-swe: {name} is for {other}, and changes nothing for {for_these} (leave it out)\n"
+
+
 @pytest.mark.docker
 def test_ctrl_c_ends_prepare_in_one_line(tasks: Path, tmp_path: Path) -> None:
     mark = uuid.uuid4().hex

@@ -20,9 +20,14 @@ from pytest_swe.regrading import Regraded, saved_logs
 from pytest_swe.sandbox.base import BuildsImages
 from pytest_swe.validate import validate
 
+#: Exit status after Ctrl-C, as shells have it.
+STOPPED = 130
+
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Entry point. Exit status: 0 done and nothing changed, 1 verdicts changed, 2 nothing of it could be done."""
+    """Entry point. Exit status: 0 done and nothing changed, 1 verdicts changed, 2 nothing of it could be done, 130
+    stopped by Ctrl-C.
+    """
     given = list(sys.argv[1:] if argv is None else argv)
     split = given.index("--") if "--" in given else len(given)
     arguments = _parser().parse_args(given[:split])
@@ -32,11 +37,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     except SweError as error:
         sys.stderr.write(f"pytest-swe: {error}\n")
         return 2
+    except KeyboardInterrupt:
+        sys.stderr.write(f"pytest-swe: stopped{arguments.go_on}\n")
+        return STOPPED
     return status
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="pytest-swe", description="Beside pytest: what is done outside a test run.")
+    parser.set_defaults(go_on="")
     parser.add_argument("--version", action="version", version=f"pytest-swe {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     regrade = commands.add_parser(
@@ -104,7 +113,7 @@ def _add_prepare(commands: Any) -> None:
     )
     prepare.add_argument("--ask-hub", action="store_true", help="ask Docker Hub for sizes; each counts as a pull there")
     prepare.add_argument("--dry-run", action="store_true", help="only say what there is to do")
-    prepare.set_defaults(action=_prepare)
+    prepare.set_defaults(action=_prepare, go_on="; what is ready stays, and the same command goes on")
 
 
 def _add_bundle(commands: Any) -> None:

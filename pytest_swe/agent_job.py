@@ -50,6 +50,7 @@ class AgentJob(Job):
         seconds = max(instance.spec.seconds, 2 * setting.seconds)
         self._working = replace(instance, spec=replace(instance.spec, network=network, seconds=seconds))
         self._made: AgentMade | None = None
+        self._agents_work: AgentWork | None = None
 
     def _judge(self) -> Outcome:
         self._gather()
@@ -74,7 +75,8 @@ class AgentJob(Job):
             self._keeping.set_aside()
             keeping = self._keeping.below("agent")
             arguments = (self._setting, self.instance, self._instruction, self._base_commit, keeping)
-            made = AgentWork(*arguments, begin=self._begin, phase=self._phase).made_in(sandbox)
+            self._agents_work = AgentWork(*arguments, begin=self._begin, phase=self._phase)
+            made = self._agents_work.made_in(sandbox)
         except SweError as error:
             attempt.verdict, attempt.error = verdict_of_error(error), error
         else:
@@ -96,8 +98,10 @@ class AgentJob(Job):
     def _outcome_of(self, attempts: list[Attempted]) -> Outcome:
         outcome = super()._outcome_of(attempts)
         if self._made is None:
-            agent: dict[str, object] = {"name": self._setting.name, "model": self._setting.model}
-            return replace(outcome, reward=outcome.reward.model_copy(update={"agent": agent}))
+            none: dict[str, object] = {"agent": {"name": self._setting.name, "model": self._setting.model}}
+            if self._agents_work is not None:
+                none["usage"] = asdict(self._agents_work.usage)
+            return replace(outcome, reward=outcome.reward.model_copy(update=none))
         update = {
             "agent": told(self._made, self._setting),
             "usage": asdict(self._made.usage),

@@ -143,6 +143,11 @@ class AgentWork:
         usage = self._model.usage(run.usage)
         return AgentMade(extracted=extracted, run=run, usage=usage, concealed=concealed, marks=self._model.flags)
 
+    @property
+    def usage(self) -> Usage:
+        """What was used so far, also where the work came to nothing."""
+        return self._model.usage(Usage())
+
     @contextmanager
     def _stage(self, name: str) -> Iterator[float]:
         """One stage, measured; gives the seconds that it has."""

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Event
 from typing import Protocol, runtime_checkable
 
+from pytest_swe.at_once import at_once, first_line
 from pytest_swe.dataset.harbor_tasks import FAMILY
 from pytest_swe.dataset.source import Dataset
 from pytest_swe.errors import SweError, Unsupported
@@ -48,9 +49,10 @@ class Needed:
 
 @dataclass(slots=True)
 class Made:
-    """By image the tasks that use it; by task why something of it is missing."""
+    """By image the tasks that use it; how many of their environments are ready; by task why something is missing."""
 
     images: dict[str, list[str]] = field(default_factory=dict)
+    ready: int = 0
     missing: list[tuple[str, str]] = field(default_factory=list)
 
 
@@ -97,26 +99,32 @@ def prepare_tasks(
 ) -> Made:
     """All of it, ``jobs`` at a time; what cannot be had is told, and does not stop the others."""
 
+    stopped = Event()
+
     def one(each: Needed) -> tuple[Needed, tuple[str, ...], str, float]:
         begin = time.monotonic()
         try:
-            images, why = _ready(each, provider, force_build=force_build), ""
+            images, why = _ready(each, provider, force_build=force_build, stopped=stopped.is_set), ""
         except (SweError, PullFailed) as error:
             images, why = (), str(error)
         return each, images, why, time.monotonic() - begin
 
-    with ThreadPoolExecutor(jobs) as pool:
-        for number, (each, images, why, seconds) in enumerate(pool.map(one, everything), 1):
-            if why:
-                made.missing.append((each.task, why))
-            for image in images:
-                made.images.setdefault(image, []).append(each.task)
-            said = f"missing: {why}" if why else f"{', '.join(images)}  {seconds:.1f} s"
-            say(f"[{number}/{len(everything)}] {each.task}  {said}")
+    found = at_once(one, everything, jobs=jobs, stopped=stopped)
+    for number, (each, images, why, seconds) in enumerate(found, 1):
+        if why:
+            made.missing.append((each.task, why))
+        made.ready += not why
+        for image in images:
+            made.images.setdefault(image, []).append(each.task)
+        # All that a builder said is told at the end.
+        said = f"missing: {first_line(why)}" if why else f"{', '.join(images)}  {seconds:.1f} s"
+        say(f"[{number}/{len(everything)}] {each.task}  {said}")
     return made
 
 
-def _ready(each: Needed, provider: SandboxProvider, *, force_build: bool) -> tuple[str, ...]:
+def _ready(
+    each: Needed, provider: SandboxProvider, *, force_build: bool, stopped: Callable[[], bool]
+) -> tuple[str, ...]:
     place = each.place
     if place.compose is not None:
         if not isinstance(provider, PreparesGroups):
@@ -130,12 +138,13 @@ def _ready(each: Needed, provider: SandboxProvider, *, force_build: bool) -> tup
                 variables=each.env,
                 build_seconds=each.seconds,
                 force_build=force_build,
+                stopped=stopped,
             )
         )
     if place.has_dockerfile and (not place.image or force_build):
         if not isinstance(provider, BuildsImages):
             raise Unsupported(f"provider {provider.name} builds no images: the task needs a docker_image")
-        return (provider.build_image(place.directory, seconds=each.seconds, force=force_build),)
+        return (provider.build_image(place.directory, seconds=each.seconds, force=force_build, stopped=stopped),)
     if not isinstance(provider, HasImages):
         raise Unsupported(f"provider {provider.name} has no images to prepare")
     for connect in provider.images().values():

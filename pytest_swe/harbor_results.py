@@ -14,6 +14,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from pytest_swe import registry
+from pytest_swe.agents import CONTROLS
 from pytest_swe.dataset.harbor_tasks import FAMILY
 from pytest_swe.errors import RowInvalid
 from pytest_swe.harbor.job_results import write_job
@@ -39,7 +41,8 @@ Line = Mapping[str, Any]
 def write_harbor_results(run: Run, lines: Iterable[Line], expected: Iterable[Planned], above: Path) -> Path | None:
     """Write the trials among ``lines`` below ``above``; returns the job's directory, None without any. Raises OSError.
 
-    A line of a task that could not be used has no trial, as it has none in Harbor; it counts as expected.
+    An item that ended as an error is an errored trial, also one whose task could not be used, which Harbor leaves out:
+    a mean over fewer tasks is another mean. What was skipped has no trial.
     """
     count = sum(planned.ref.family == FAMILY for planned in expected)
     job = above / run.run_id
@@ -49,32 +52,49 @@ def write_harbor_results(run: Run, lines: Iterable[Line], expected: Iterable[Pla
         for item in plan.items
         if item.ref.family == FAMILY
     }
-    trials: list[TrialRecord] = []
+    agents, trials, retries = _agents(run), [], 0
     for line in lines:
         found = planned.get((line["dataset"], line["line"], line["model"], line["repeat"]))
-        if found is not None and line["family"] == FAMILY:
-            trials.append(record(line, found))
-            _copy(run.directory / line["logs"], write_trial(job, trials[-1]))
+        # A task that could not be used has no family on its line.
+        if found is not None and line["family"] in (FAMILY, "") and line["status"] != "skipped":
+            trials.append(record(line, found, agents.get(found.model, ("", ""))))
+            retries += len(line["attempts"]) + line["reruns"]
+            place = write_trial(job, trials[-1])
+            if line["logs"]:
+                _copy(run.directory / line["logs"], place)
     if not count:
         return None
     begin = min((trial.span.started_at for trial in trials), default="")
     end = max((trial.span.finished_at for trial in trials), default="")
-    write_job(job, str(uuid.uuid5(uuid.NAMESPACE_URL, run.run_id)), Span(begin, end), count, trials)
+    job_id = str(uuid.uuid5(uuid.NAMESPACE_URL, run.run_id))
+    write_job(job, job_id, Span(begin, end), count, trials, retries=retries)
     return job
 
 
-def record(line: Line, planned: Planned) -> TrialRecord:
-    """One line as Harbor has it."""
+def _agents(run: Run) -> dict[str, tuple[str, str]]:
+    """Agent and model of each column, for lines that never came to them."""
+    return {
+        column: (registry.agent(CONTROLS.get(source.name) or source.name.removeprefix("agent:")).name, source.model)
+        for source in run.sources()
+        if source.agent or source.name in CONTROLS
+        for column in source.models
+    }
+
+
+def record(line: Line, planned: Planned, column: tuple[str, str] = ("", "")) -> TrialRecord:
+    """One line as Harbor has it. ``column``: agent and model, where the line does not name them."""
     steps = tuple(_step(step) for step in line["steps"] or ())
-    agent = line["agent"] or {}
+    agent = line["agent"] or dict(zip(("name", "model"), column, strict=True))
     is_single = len(steps) == 1 and not steps[0].name
+    begun = "acquire" in line["phases_ms"]
     raised = steps[0].raised if is_single else None
     if raised is None and line["status"] == "error" and not any(step.raised for step in steps):
         raised = Raised(_UNNAMED, line["detail"] or line["reason"])
     name, mode = _of_task(planned)
+    directory = planned.instance_id if planned.ref.problem else Path(planned.ref.data).name
     return TrialRecord(
         task=name,
-        trial=trial_name(Path(planned.ref.data).name, _token(line)),
+        trial=trial_name(directory, _token(line)),
         id=str(uuid.uuid5(uuid.NAMESPACE_URL, f"{line['run_id']} {_token(line)}")),
         task_path=planned.ref.data,
         checksum=planned.ref.digest.removeprefix("sha256:"),
@@ -86,7 +106,7 @@ def record(line: Line, planned: Planned) -> TrialRecord:
         verifier_mode=mode,
         usage=_usage(line),
         span=_span(line),
-        spans={**(steps[0].spans if is_single else {}), "environment_setup": _setup(line)},
+        spans={**(steps[0].spans if is_single else {}), **({"environment_setup": _setup(line)} if begun else {})},
         steps=() if is_single else steps,
     )
 

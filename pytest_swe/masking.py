@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from pytest_swe.model import JSON
@@ -10,6 +11,18 @@ from pytest_swe.model import JSON
 #: A shorter value would be found in words that have nothing to do with it.
 SHORTEST = 8
 MASK = "[key]"
+
+#: In a name in lower case: it says that its value is a secret. ``max_tokens`` is a number.
+_SECRET = re.compile(
+    r"authorization|bearer|cookie|token(?!s)|secret|passw|passphrase|credential"
+    r"|(api|access|private)[-_]?key|(^|[-_.])(auth|pwd|key)([-_.]|$)"
+)
+
+
+def without_secret(text: str) -> str:
+    """``NAME=VALUE`` as it may be written down: ``NAME=***`` where the name says that the value is a secret."""
+    name, equals, _ = text.partition("=")
+    return f"{name}=***" if equals and _SECRET.search(name.lower()) else text
 
 
 class Secrets:

@@ -138,8 +138,9 @@ def _free(name: str, number: int, taken: Container[str]) -> str:
 
 
 def _row_name(ref: RowRef) -> str:
-    """The id; ``line-N`` for a row that has none, or that repeats the id of an earlier one."""
-    return ref.instance_id if ref.instance_id and not ref.problem else f"line-{ref.line}"
+    """The id; ``line-N`` for a row that has none, and for a bad line of a file; a bad task has its directory's name."""
+    is_bad_line = bool(ref.problem and ref.length)
+    return ref.instance_id if ref.instance_id and not is_bad_line else f"line-{ref.line}"
 
 
 def _safe(name: str) -> str:

@@ -10,11 +10,12 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
+from pytest_swe.at_once import at_once, first_line
 from pytest_swe.dataset.source import Dataset, open_dataset
 from pytest_swe.errors import SweError
 from pytest_swe.evaluation.dockerfile import built_from
@@ -138,10 +139,10 @@ class Preparation:
     def lacking(self, wanted: Iterable[Wanted]) -> dict[str, list[Wanted]]:
         """By engine, those that it has not."""
         everything, found = list(wanted), {}
-        with ThreadPoolExecutor(self._jobs) as pool:
-            for name, puller in self._engines.items():
-                held = pool.map(lambda each, asked=puller: asked.held(each.image, each.recipe.platform), everything)
-                found[name] = [each for each, there in zip(everything, held, strict=True) if there is None]
+        for name, puller in self._engines.items():
+            ask = partial(_is_held, puller)
+            held = list(at_once(ask, everything, jobs=self._jobs))
+            found[name] = [each for each, is_there in zip(everything, held, strict=True) if not is_there]
         return found
 
     def needs(self, engine: str, wanted: Iterable[Wanted], *, hub: bool = False) -> Needs:
@@ -180,15 +181,17 @@ class Preparation:
             for each in wanted:
                 where.setdefault(each.recipe, []).append(name)
         work = _Work(sum(map(len, where.values())), result)
-        with ThreadPoolExecutor(self._jobs) as pool:
-            for done in [pool.submit(self._everywhere, recipe, names, work) for recipe, names in where.items()]:
-                done.result()
+        for _ in at_once(partial(self._everywhere, work), where.items(), jobs=self._jobs, stopped=work.stopped):
+            pass
         return result
 
-    def _everywhere(self, recipe: Recipe, names: list[str], work: _Work) -> None:
+    def _everywhere(self, work: _Work, asked: tuple[Recipe, list[str]]) -> None:
         """One engine after the other: the second may have it from the first."""
+        recipe, names = asked
         donors = [puller for name, puller in self._engines.items() if name not in names]
         for name in names:
+            if work.stopped.is_set():
+                return
             begin, how, why = time.monotonic(), "", ""
             try:
                 how = self._maker.made(recipe, self._engines[name], donors[0] if donors else None)
@@ -196,7 +199,9 @@ class Preparation:
             except (SweError, BuildFailed, PullFailed) as error:
                 why = str(error)
             where = f" on {name}" if len(self._engines) > 1 else ""
-            said = f"{how}  {time.monotonic() - begin:.1f} s" if not why else f"missing: {why}"
+            said = f"{how}  {time.monotonic() - begin:.1f} s" if not why else f"missing: {first_line(why)}"
+            if work.stopped.is_set():
+                return
             self._say(f"{work.ended((name, recipe.image), how, why)} {recipe.image}{where}  {said}")
 
 
@@ -208,6 +213,7 @@ class _Work:
         self._result = result
         self._lock = threading.Lock()
         self._number = 0
+        self.stopped = threading.Event()
 
     def ended(self, key: tuple[str, str], how: str, why: str) -> str:
         """Note what came of it; returns the count to show."""
@@ -218,6 +224,10 @@ class _Work:
             else:
                 self._result.done[key] = how
             return f"[{self._number}/{self._total}]"
+
+
+def _is_held(puller: Puller, each: Wanted) -> bool:
+    return puller.held(each.image, each.recipe.platform) is not None
 
 
 def _beside(image: str, puller: Puller) -> Mapping[str, int]:

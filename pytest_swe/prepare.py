@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 
@@ -18,6 +18,9 @@ from pytest_swe.sandbox.base import SandboxProvider
 from pytest_swe.sandbox.images.archives import Archives
 from pytest_swe.sandbox.images.mirrors import Mirrors
 from pytest_swe.sandbox.images.pull import HasImages, Puller, PullPolicy
+
+#: Options that say how images of rows are had.
+_OF_ROWS = ("archive", "base", "harness", "ask_hub")
 
 
 @dataclass(slots=True)
@@ -40,7 +43,9 @@ def prepare(arguments: argparse.Namespace) -> int:
         raise UsageError(f"-j {arguments.jobs}: expected 1 or more")
     dataset = open_dataset(arguments.dataset)
     if is_of_tasks(dataset):
+        _refuse(_OF_ROWS, arguments, "rows, and changes nothing for Harbor tasks")
         return _prepare_tasks(dataset, arguments)
+    _refuse(("force_build",), arguments, "Harbor tasks, and changes nothing for rows")
     wanted, result = wanted_of(arguments.dataset, arguments.harness, arguments.instance, base=arguments.base)
     with _engines(arguments) as engines, ExitStack() as stack:
         if not engines.there:
@@ -60,6 +65,13 @@ def prepare(arguments: argparse.Namespace) -> int:
     return _summary(wanted, lacking, engines, result, dry=arguments.dry_run)
 
 
+def _refuse(names: Iterable[str], arguments: argparse.Namespace, whose: str) -> None:
+    """Raises UsageError for an option that would change nothing."""
+    for name in names:
+        if getattr(arguments, name):
+            raise UsageError(f"--{name.replace('_', '-')} is for {whose}", hint="leave it out")
+
+
 def _prepare_tasks(dataset: Dataset, arguments: argparse.Namespace) -> int:
     made = Made()
     everything = needed(dataset, arguments.instance, made)
@@ -67,7 +79,7 @@ def _prepare_tasks(dataset: Dataset, arguments: argparse.Namespace) -> int:
     if not arguments.dry_run:
         with _provider(arguments) as provider:
             prepare_tasks(everything, provider, made, jobs=arguments.jobs, force_build=arguments.force_build, say=_say)
-        _say(f"{len(made.images)} images are there")
+        _say(f"{made.ready} of {len(everything)} environments are ready, in {len(made.images)} images")
     for name, why in made.missing:
         _say(f"missing for {name}: {why}")
     return 1 if made.missing else 0

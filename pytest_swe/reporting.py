@@ -65,6 +65,8 @@ class ReportingPlugin:
                 if not _dry(self.run.config):
                     _refuse_wrong_address(provider)
                     refuse_unwritable(self.run)
+                    if any(plan.items for plan in self.run.plans.values()):
+                        self.rewards.refuse_taken()
             if settings.baseline is not None:
                 _refuse_unreadable("--swe-baseline", settings.baseline)
             if settings.no_regressions and settings.baseline is None:
@@ -98,8 +100,8 @@ class ReportingPlugin:
             first = self.rewards.idle
             try:
                 self.rewards.open_once()
-            except SweError as error:
-                pytest.exit(str(error), returncode=pytest.ExitCode.USAGE_ERROR)
+            except SweError as error:  # somebody was quicker since the session began
+                raise pytest.UsageError(str(error)) from None
             if first and self.run.settings.resume:  # the file is ours alone now
                 sweep_leftovers(self.run, {str(line["run_id"]) for line in lines_in(self.rewards.path)})
             with contextlib.suppress(OSError):  # said at the end, when it is written again

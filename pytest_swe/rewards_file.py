@@ -168,6 +168,16 @@ class RewardsFile:
             pytest.exit(f"{self.path}: {error.strerror}", returncode=pytest.ExitCode.INTERNAL_ERROR)
         self.notify(line)
 
+    def refuse_taken(self) -> None:
+        """Raises UsageError where the file is an old run's, or another run writes to it; OSError.
+
+        For the start of a session: `open_once`, which looks again, comes when items are known, and workers run.
+        """
+        if os.path.lexists(self.path):
+            if not self.run.settings.resume:
+                raise _exists(self.path)
+            os.close(_locked(self.path))
+
     def open_once(self) -> None:
         """Create the file. Raises UsageError when it exists (an old run's) or cannot be written."""
         if self._opened:
@@ -180,8 +190,7 @@ class RewardsFile:
             self._file = self._reopened() if resume else _created(self.path)
             self._opened = True
         except FileExistsError:
-            hint = "--swe-resume goes on with it; else name another with --swe-rewards, or remove it"
-            raise UsageError(f"{self.path} exists", hint=hint) from None
+            raise _exists(self.path) from None
         except OSError as error:
             raise UsageError(
                 f"{error.filename or self.path}: {error.strerror}", hint="name a place that can be written"
@@ -217,6 +226,11 @@ class RewardsFile:
         finally:
             os.close(before)
         return file
+
+
+def _exists(path: Path) -> UsageError:
+    hint = "--swe-resume goes on with it; else name another with --swe-rewards, or remove it"
+    return UsageError(f"{path} exists", hint=hint)
 
 
 def _created(path: Path) -> int:

@@ -14,9 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from pytest_swe.leftovers import record
+from pytest_swe.masking import without_secret
 from pytest_swe.remarks import remarks
 from pytest_swe.rewards_file import RewardsFile
 from pytest_swe.run import Run
+from pytest_swe.settings import Settings
 from pytest_swe.whole import write_whole
 
 PACKAGES = ("pytest-swe", "pytest", "pytest-xdist", "swebench", "docker")
@@ -31,7 +33,7 @@ def run_json(run: Run, rewards: RewardsFile) -> dict[str, Any]:
         "finished_at": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": versions(),
         "host": {"machine": platform.machine(), "system": platform.platform(), "cpus": os.cpu_count()},
-        "options": {key: _plain(value) for key, value in asdict(run.settings).items()},
+        "options": _options(run.settings),
         "provider": run.settings.provider,
         "rewards": str(run.rewards_path),
         "datasets": [
@@ -100,6 +102,17 @@ def _user_model(line: Mapping[str, Any]) -> str | None:
     """The model that played the user of an item's task; None where nobody did."""
     user = (line.get("agent") or {}).get("user")
     return str(user["model"]) if user else None
+
+
+def _options(settings: Settings) -> dict[str, Any]:
+    """What was asked for, without what names of arguments and variables say to be secrets."""
+    found = {key: _plain(value) for key, value in asdict(settings).items()}
+    found["agent_args"] = [without_secret(text) for text in settings.agent_args]
+    found["compose_vars"] = [
+        text if text.partition("=")[2].startswith(("env:", "model:")) else without_secret(text)  # no value stands there
+        for text in settings.compose_vars
+    ]
+    return found
 
 
 def _plain(value: object) -> object:

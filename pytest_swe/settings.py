@@ -235,6 +235,14 @@ _MOST = {
     "timeout_multiplier": ("", 1000),
 }
 
+_VARIABLE = ("letters, digits and '_', with no digit first", r"[A-Za-z_][A-Za-z0-9_]*")
+#: Options with a name in them: what it has to be.
+_NAMES = {
+    "compose_vars": _VARIABLE,
+    "envs": _VARIABLE,
+    "agent_args": ("letters, digits, '_' and '-'", r"[A-Za-z0-9_-]+"),  # SWE_ARG_NAME
+}
+
 
 def _check(given: Mapping[str, object]) -> None:
     for key in ("limit", "sample", "retries", "user_questions"):
@@ -247,10 +255,21 @@ def _check(given: Mapping[str, object]) -> None:
         if key in given and not 0 < cast("float", given[key]) <= most:
             option = f"--swe-{key.replace('_', '-')}"
             raise pytest.UsageError(f"{option} {given[key]}: expected a number{unit} more than 0, up to {most}")
-    for text in cast("tuple[str, ...]", given.get("compose_vars", ())):
-        name, equals, _ = text.partition("=")
-        if not equals or not name.strip():
-            raise pytest.UsageError(f"--swe-compose-var {text}: expected NAME=VALUE")
+    _check_names(given)
     rate = cast("float", given.get("fail_under", 0.0))
     if not 0 <= rate <= 1:
         raise pytest.UsageError(f"--swe-fail-under {rate}: expected a rate from 0 to 1, such as 0.9")
+
+
+def _check_names(given: Mapping[str, object]) -> None:
+    """Names that nothing could ask for. What stands behind ``=`` may be a secret, and is not told."""
+    for key, (what, known) in _NAMES.items():
+        option = f"--swe-{_PLURALS[key].replace('_', '-')}"
+        for text in cast("tuple[str, ...]", given.get(key, ())):
+            name, equals, _ = text.partition("=")
+            if key == "envs" and equals:
+                raise pytest.UsageError(f"{option} {name}=...: expected NAME alone, of a variable that pytest has")
+            if key != "envs" and not (equals and name.strip()):
+                raise pytest.UsageError(f"{option} {text}: expected NAME=VALUE")
+            if not re.fullmatch(known, name.strip()):
+                raise pytest.UsageError(f"{option} {name}: the name has to be {what}")

@@ -8,6 +8,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from pytest_swe.agent.base import AgentSetupFailed
+from pytest_swe.agent.described import described, described_names
 from pytest_swe.agent.surroundings import PLACE
 from pytest_swe.errors import UsageError
 from pytest_swe.sandbox.base import Sandbox
@@ -18,6 +19,9 @@ KIT = f"{PLACE}/kit"
 
 #: The file in a kit that says what it is; one that the user made has none.
 LABEL = "swe-kit.json"
+
+#: The kit of an agent that `pytest-swe agent-kit` makes none of.
+OWN = "expected a directory that is there, with what the agent needs"
 
 
 def kit_of(name: str, directory: Path, parts: Collection[str] = ()) -> Path:
@@ -33,7 +37,9 @@ def kit_of(name: str, directory: Path, parts: Collection[str] = ()) -> Path:
 
 
 def _make(name: str, directory: Path) -> str:
-    return f"pytest-swe agent-kit {name} {directory}"
+    """What to do next; of most agents we make no kit."""
+    has_kit = name in described_names() and described(name).description.kit is not None
+    return f"pytest-swe agent-kit {name} {directory}" if has_kit else OWN
 
 
 def _has_any(kit: Path, parts: Collection[str]) -> bool:

@@ -53,8 +53,9 @@ class Dataset:
     def load(self, ref: RowRef) -> Row:
         """The row. Raises RowInvalid with file, line and field."""
         if ref.problem:
-            where, line = (ref.data, 0) if self.root else (self.path, ref.line)
-            raise RowInvalid(ref.problem, path=where, line=line, instance_id=ref.instance_id)
+            if self.root:  # the directory has the id for a name
+                raise RowInvalid(ref.problem, path=ref.data)
+            raise RowInvalid(ref.problem, path=self.path, line=ref.line, instance_id=ref.instance_id)
         try:
             return self.reader.load(ref)
         except RowInvalid as error:

@@ -21,15 +21,19 @@ class JobCounts:
     evals: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
 
 
-def write_job(job: Path, job_id: str, span: Span, planned: int, trials: Sequence[TrialRecord]) -> None:
+def write_job(
+    job: Path, job_id: str, span: Span, planned: int, trials: Sequence[TrialRecord], *, retries: int = 0
+) -> None:
     """``config.json`` and ``result.json`` of a job, beside the directories of its trials. Raises OSError."""
     job.mkdir(parents=True, exist_ok=True)
     datasets: list[JSON] = [{"path": name} for name in dict.fromkeys(trial.source for trial in trials) if name]
     write_json(job / "config.json", {"job_name": job.name, "datasets": datasets})
-    write_json(job / "result.json", job_json(job_id, span, planned, trials))
+    write_json(job / "result.json", job_json(job_id, span, planned, trials, retries=retries))
 
 
-def job_json(job_id: str, span: Span, planned: int, trials: Sequence[TrialRecord]) -> dict[str, JSON]:
+def job_json(
+    job_id: str, span: Span, planned: int, trials: Sequence[TrialRecord], *, retries: int = 0
+) -> dict[str, JSON]:
     """As Harbor 0.25.0 writes it, but a step's exception counts as one of its trial."""
     groups: dict[str, list[TrialRecord]] = {}
     for trial in trials:
@@ -51,7 +55,7 @@ def job_json(job_id: str, span: Span, planned: int, trials: Sequence[TrialRecord
             "n_running_trials": 0,
             "n_pending_trials": planned - len(trials),
             "n_cancelled_trials": 0,
-            "n_retries": 0,
+            "n_retries": retries,
             "evals": {name: _eval(group) for name, group in groups.items()},
             **tokens,
         },

@@ -66,6 +66,7 @@ class Trial(Attempting):
         self._rewards: Mapping[str, float] | None = None
         self._model: ModelOfItem | None = None
         self._user: dict[str, JSON] | None = None
+        self._usage = Usage()
         self._network_of_main: Network = "none"
 
     # -- the work ----------------------------------------------------------------------------------------------------
@@ -103,7 +104,10 @@ class Trial(Attempting):
             attempt.verdict = verdict_of(self._steps, self._rewards)
         except SweError as error:
             attempt.verdict, attempt.error = verdict_of_error(error), error
-        self._user = self._model.user_to_json() if self._model is not None else None
+        if self._model is not None:
+            self._user = self._model.user_to_json()
+            # Asked of the host: a step that came to nothing is not among those that are done.
+            self._usage = self._model.usage(_sum(step.usage for step in self._steps))
         self._check_cancelled()
         return attempt
 
@@ -248,7 +252,7 @@ class Trial(Attempting):
             "agent": self._agent(),
             "image": self._image,
             "network": self._network_of_main,
-            "usage": asdict(_sum(step.usage for step in steps)),
+            "usage": asdict(self._usage),
             "flags": (*reward.flags, *dict.fromkeys(flag for step in steps for flag in step.flags)),
             "rewards": None,
         }

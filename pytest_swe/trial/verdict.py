@@ -43,7 +43,7 @@ def verdict_of(steps: Sequence[StepDone], rewards: Rewards | None) -> Verdict:
 
 
 def number_of(rewards: Rewards) -> float | None:
-    """The number that stands for all: ``reward``, the only one, else the least of them."""
+    """The number that stands for all: ``reward``, else the least of them."""
     found = main_reward(rewards)
     return found if found is not None else min((float(value) for value in rewards.values()), default=None)
 

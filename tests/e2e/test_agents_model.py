@@ -175,6 +175,7 @@ def test_a_server_that_fails_at_the_agents_request_alone_is_the_agents(tmp_path:
     line = done.rewards[ROW, "command+m1"]
     assert (line["status"], line["reason"], line["reward"]) == ("unresolved", "model_failed", 0.0), done.output
     assert [attempt["reason"] for attempt in line["attempts"]] == ["model_failed"]
+    assert (line["usage"]["calls"], line["usage"]["input_tokens"]) == (1, 0)  # of the last attempt
 
 
 def test_a_limit_of_calls_is_the_agents_affair(tmp_path: Path, yes: ScriptedModel) -> None:

@@ -7,9 +7,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from scripted_model import ScriptedModel, openai_text, packed
 
 from pytest_swe.agent.base import AgentRun, AgentTask, ModelProtocol
 from pytest_swe.agent.command import CommandAgent
+from pytest_swe.agent.endpoint.routes import ModelRoute
 from pytest_swe.model import JSON
 from pytest_swe.sandbox.base import Sandbox
 from pytest_swe.sandbox.docker import DockerProvider
@@ -159,3 +161,29 @@ def test_a_value_of_this_host_that_a_verifier_prints_is_kept_nowhere(trial: Try)
     assert "key: [key]" in done.text("verifier/test-stdout.txt")
     assert key not in done.reward.model_dump_json()
     assert not [path for path in done.place.rglob("*") if path.is_file() and key in path.read_text()]
+
+
+#: Asks twice, whatever is said.
+ASKS_TWICE = """
+python3 - <<'END'
+import json, os, urllib.error, urllib.request
+for _ in range(2):
+    body = json.dumps({"messages": [{"role": "user", "content": "hello"}]}).encode()
+    url = os.environ["OPENAI_BASE_URL"] + "/chat/completions"
+    try:
+        urllib.request.urlopen(urllib.request.Request(url, body, {"Content-Type": "application/json"})).read()
+    except urllib.error.HTTPError:
+        pass
+END
+"""
+
+
+def test_a_model_that_fails_leaves_the_usage_so_far(trial: Try) -> None:
+    refused = packed({"error": "no"}, status=401)
+    with ScriptedModel([openai_text("yes"), refused]) as model:
+        route = ModelRoute(url=model.url, protocol="openai", model="m")
+        files = {"tests/test.sh": "echo 1 > /logs/verifier/reward.txt\n"}
+        done = trial(files, CommandAgent(ASKS_TWICE), route=route, model="m", network="none")
+    assert (done.reward.status, done.reward.reason) == ("error", "model_unavailable"), str(done)
+    assert done.reward.usage is not None
+    assert (done.reward.usage["calls"], done.reward.usage["input_tokens"]) == (2, 11)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
 import subprocess
 import sys
+import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -42,13 +44,18 @@ def command(place: Path, *arguments: str | Path) -> subprocess.CompletedProcess[
 
 @pytest.mark.docker
 def test_results_in_harbors_layout(tasks: Path, tmp_path: Path) -> None:
+    shutil.copytree(TASKS / "fix-sum", tasks / "no-task")
+    (tasks / "no-task" / "task.toml").write_text("= 1\n")
     done = run(tmp_path, "r", tasks, "--swe-agent", "oracle", "--swe-harbor-results", "jobs", "-n2")
     assert "in Harbor's layout: jobs/r" in done.stdout
     job = tmp_path / "jobs" / "r"
     counts = read_job(job)
-    assert (counts.total, counts.completed, counts.errored) == (4, 4, 1)
+    assert (counts.total, counts.completed, counts.errored) == (5, 5, 2)
+    stats = json.loads((job / "result.json").read_text())["stats"]
+    assert (stats["n_pending_trials"], stats["n_retries"]) == (0, 1)  # a verification that fails is tried once more
+    assert counts.evals["oracle__tasks"]["metrics"] == [{"mean": 0.6}]
     trials = {path.name.rpartition("__")[0]: read_trial(path) for path in job.iterdir() if path.is_dir()}
-    assert trials.keys() == {"fix-sum", "plan-then-build", "word-count", "no-reward"}
+    assert trials.keys() == {"fix-sum", "plan-then-build", "word-count", "no-reward", "no-task"}
     single, several, broken = trials["fix-sum"], trials["plan-then-build"], trials["no-reward"]
     assert (single.task, single.agent, single.rewards) == ("pytest-swe/fix-sum", "oracle", {"reward": 1.0})
     assert (single.verifier_mode, trials["word-count"].verifier_mode) == ("shared", "separate")
@@ -146,7 +153,8 @@ def test_prepare_builds_all_once(tasks: Path, tmp_path: Path) -> None:
     first, second = (command(tmp_path, "prepare", "tasks") for _ in range(2))
     assert (first.returncode, second.returncode) == (1, 1)
     assert "4 tasks, 5 environments to make ready" in first.stdout
-    assert "4 images are there" in first.stdout
+    assert "4 of 5 environments are ready, in 4 images" in first.stdout
+    assert first.stdout.count("the last lines are the builder's") == 1
     assert "missing for no-reward" in first.stdout
     names = sorted({word for word in first.stdout.split() if word.startswith("pytest-swe/task:")})
     assert names == sorted({word for word in second.stdout.split() if word.startswith("pytest-swe/task:")})
@@ -156,6 +164,55 @@ def test_prepare_builds_all_once(tasks: Path, tmp_path: Path) -> None:
         assert sorted(there) == names
     finally:
         subprocess.run(["docker", "rmi", *there], check=True, capture_output=True)
+
+
+@pytest.mark.parametrize(
+    "option", ["--archive=a.tar", "--base=python:3.11-slim", "--harness=swebench", "--ask-hub", "--force-build"]
+)
+def test_what_would_change_nothing_is_refused_by_prepare(tmp_path: Path, option: str) -> None:
+    rows = option == "--force-build"
+    data = TASKS.parent / "quickstart" if rows else TASKS
+    done = command(tmp_path, "prepare", data, option, "--dry-run")
+    other, for_these = ("Harbor tasks", "rows") if rows else ("rows", "Harbor tasks")
+    name = option.partition("=")[0]
+    assert done.returncode == 2, done.stdout
+    assert done.stderr == f"pytest-swe: {name} is for {other}, and changes nothing for {for_these} (leave it out)\n"
+
+
+@pytest.mark.docker
+def test_ctrl_c_ends_prepare_in_one_line(tasks: Path, tmp_path: Path) -> None:
+    mark = uuid.uuid4().hex
+    for name in ("fix-sum", "no-reward"):
+        text = f"FROM pytest-swe/harbor-demo:1\nLABEL mark={mark} of={name}\nRUN echo {mark} && sleep 300\n"
+        (tasks / name / "environment" / "Dockerfile").write_text(text)
+    argv = [sys.executable, "-m", "pytest_swe", "prepare", "tasks", "--instance", "word-count"]
+    argv += ["--instance", "fix-sum", "--instance", "no-reward", "-j", "1"]
+    with subprocess.Popen(
+        argv, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=hear_sigint
+    ) as process:
+        assert process.stdout is not None
+        while "[2/4]" not in process.stdout.readline():  # both of word-count: the next one builds
+            assert process.poll() is None
+        time.sleep(2)
+        process.send_signal(signal.SIGINT)
+        begin = time.monotonic()
+        _, said = process.communicate(timeout=60)
+    assert said == "pytest-swe: stopped; what is ready stays, and the same command goes on\n"
+    assert (process.returncode, time.monotonic() - begin < 20) == (130, True)
+    asked = ["docker", "images", "--filter", f"label=mark={mark}", "--format", "{{.Repository}} {{.ID}}"]
+    left = subprocess.run(asked, check=True, capture_output=True, text=True).stdout.splitlines()
+    # A builder keeps the steps that were done for the next time, under no name.
+    assert [line for line in left if not line.startswith("<none>")] == []
+    for line in left:
+        removing = ["docker", "rmi", line.split()[1]]
+        while subprocess.run(removing, capture_output=True).returncode:  # the engine is ending the build's container
+            assert time.monotonic() - begin < 60
+            time.sleep(0.5)
+
+
+def hear_sigint() -> None:
+    """A shell starts what is in the background with SIGINT ignored, and so are all that it starts: these tests too."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 @pytest.mark.docker

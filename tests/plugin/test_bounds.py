@@ -21,6 +21,13 @@ from .conftest import Project
         ("budget", "memory=8g,memory=9g", "memory is there twice"),
         ("budget", "cpus=" + "9" * 400, "expected"),
         ("compose-var", "x", "expected NAME=VALUE"),
+        ("compose-var", "1A=x", "1A: the name has to be letters, digits and '_', with no digit first"),
+        ("compose-var", "A-B=x", "A-B: the name has to be"),
+        ("env", "1A", "1A: the name has to be"),
+        ("env", "A=s3cret", "A=...: expected NAME alone"),
+        ("env", "", ": the name has to be"),
+        ("agent-arg", "x", "expected NAME=VALUE"),
+        ("agent-arg", "a b=s3cret", "a b: the name has to be letters, digits, '_' and '-'"),
     ],
 )
 def test_it_is_refused(project: Project, option: str, value: str, why: str) -> None:
@@ -29,3 +36,4 @@ def test_it_is_refused(project: Project, option: str, value: str, why: str) -> N
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     assert f"--swe-{option}" in result.stderr.str()
     assert why in result.stderr.str()
+    assert "s3cret" not in result.stderr.str()

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from pytest_swe.harbor.job_results import read_job
+
 from .conftest import SHAPES, TOY, Project
 
 FILES = {
@@ -130,6 +132,20 @@ def test_a_broken_task_is_an_error_of_that_task_alone(project: Project) -> None:
     result = project.run("tasks", "--swe-preds", "gold")
     assert project.statuses == {"a": ("error", "unsupported"), "b": ("error", "row_invalid")}
     assert re.search(r"task\.toml:2: agent\.timeout_sec: expected a number, got the string 'abc'", result.stdout.str())
+    (told,) = (line["detail"] for line in project.rewards if line["reason"] == "row_invalid")
+    assert told.startswith("b: task.toml:2: agent.timeout_sec: ")
+
+
+def test_a_broken_task_is_called_by_its_directory(project: Project) -> None:
+    task(project, "tasks/a")
+    for broken in ("tasks/b", "tasks/c/b"):
+        (task(project, broken) / "tests" / "test.sh").unlink()
+    assert collected(project, "tasks") == ["tasks::a", "tasks::b", "tasks::c/b"]
+    assert collected(project, "tasks/b") == ["tasks/b::b"]
+    assert collected(project, "tasks/b::b") == ["tasks/b::b"]
+    project.run("tasks/c/b", "--swe-preds", "gold")
+    (line,) = project.rewards
+    assert line["detail"] == "b: tests/test.sh missing: what gives the reward"
 
 
 def test_a_place_for_harbors_results_that_cannot_be_written_is_refused_at_the_start(project: Project) -> None:
@@ -138,6 +154,20 @@ def test_a_place_for_harbors_results_that_cannot_be_written_is_refused_at_the_st
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["ERROR: --swe-harbor-results /proc/nowhere cannot be written: *"])
     assert project.started == []
+
+
+def test_in_harbors_layout_an_error_is_a_trial_with_an_error(project: Project) -> None:
+    (task(project, "tasks/a") / "task.toml").write_text("[task]\nname = 'o/a'\n")
+    (task(project, "tasks/b") / "task.toml").write_text("= 1\n")
+    (project.path / "tasks" / "dataset.toml").write_text(
+        "".join(f"[[tasks]]\nname = '{x}'\n" for x in ("o/a", "b", "o/c"))
+    )
+    project.run("tasks", "--swe-agent", "nop", "--swe-harbor-results=jobs", "--swe-run-id=r")
+    counts = read_job(project.path / "jobs" / "r")
+    assert (counts.total, counts.completed, counts.errored) == (3, 3, 3)
+    assert counts.evals["nop__tasks"]["metrics"] == [{"mean": 0.0}]
+    names = sorted(path.name.rpartition("__")[0] for path in (project.path / "jobs" / "r").iterdir() if path.is_dir())
+    assert names == ["a", "b", "o_c"]
 
 
 @pytest.mark.parametrize("how", ["directory", "link"])
@@ -167,5 +197,5 @@ def test_in_the_directory_of_a_task_without_a_readable_task_toml(
     (broken / "task.toml").unlink()
     (broken / "task.toml").symlink_to("gone")
     monkeypatch.chdir(broken)
-    assert [line.rpartition("::")[2] for line in collected(project, ".")] == ["line-1"]
+    assert [line.rpartition("::")[2] for line in collected(project, ".")] == ["b"]
     assert not (project.path / "ran").exists()

@@ -68,7 +68,7 @@ def test_of_tasks(project: Project) -> None:
     (project.path / "sets" / "tasks" / "c" / "environment" / "Dockerfile").unlink()
     project.run("sets/tasks", "--swe-agent", "nop", "--swe-run-id=r", "--junitxml=junit.xml", "-n0")
     told = {line["instance_id"]: line["detail"] for line in project.rewards}
-    assert told["a"].startswith("a: a: task.toml:2: agent.timeout_sec: ")
-    assert told["b"].startswith("b: b: task.toml")
+    assert told["a"].startswith("a: task.toml:2: agent.timeout_sec: ")
+    assert told["b"].startswith("b: task.toml")
     assert told["c"].startswith("c: ")
     nothing_is_told(project)

@@ -181,14 +181,29 @@ def test_reruns_leave_one_line_that_counts_them(project: Project) -> None:
     assert project.left == []
 
 
-def test_an_existing_reward_file_is_not_written_over(project: Project) -> None:
+@pytest.mark.parametrize("shape", SHAPES[:2], ids=" ".join)
+def test_an_existing_reward_file_is_not_written_over(project: Project, shape: tuple[str, ...]) -> None:
+    """It is told as a wrong option is, before anything starts."""
     data = project.rows({"a-1": "resolved"})
-    project.run(data, "--swe-preds", "gold")
-    before = (project.path / "rewards.jsonl").read_text()
-    result = project.run(data, "--swe-preds", "gold")
+    (project.path / "rewards.jsonl").write_text("mine\n")
+    result = project.run(data, "--swe-preds", "gold", *shape)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    assert "rewards.jsonl exists" in result.stdout.str() + result.stderr.str()
-    assert (project.path / "rewards.jsonl").read_text() == before
+    result.stderr.fnmatch_lines(["ERROR: *rewards.jsonl exists (--swe-resume goes on with it; *"])
+    assert not {"workers", "collected", "Exit"} & set(result.stdout.str().split()), result.stdout.str()
+    assert (project.path / "rewards.jsonl").read_text() == "mine\n"
+
+
+@pytest.mark.parametrize("shape", SHAPES[:2], ids=" ".join)
+def test_a_reward_file_that_comes_while_rows_are_collected_is_told_the_same(
+    project: Project, shape: tuple[str, ...]
+) -> None:
+    quicker = "\n\ndef pytest_collection_modifyitems():\n    (PLACE.parent / 'rewards.jsonl').write_text('mine')\n"
+    project.pytester.makeconftest(TOY.read_text() + quicker)
+    result = project.run(project.rows({"a-1": "resolved"}), "--swe-preds", "gold", *shape)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: *rewards.jsonl exists (--swe-resume goes on with it; *"])
+    assert (project.path / "rewards.jsonl").read_text() == "mine"
+    assert project.started == []
 
 
 def start(project: Project, *args: object) -> subprocess.Popen[str]:

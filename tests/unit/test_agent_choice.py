@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pytest_swe.agent.builtin import names
-from pytest_swe.agent.kit import LABEL, kit_of
+from pytest_swe.agent.kit import LABEL, OWN, kit_of
 from pytest_swe.agents import agent_setting, agent_sources, trial_setting
 from pytest_swe.errors import UsageError
 from pytest_swe.planning import Source
@@ -44,7 +44,8 @@ def chosen(*agents: str, models: tuple[str, ...] = (), **options: object) -> lis
             {"models": ("m",), "model_url": URL, "agent_args": ("steplimit=3",)},
             "--swe-agent-arg steplimit: no agent here knows it: did you mean 'step_limit'?",
         ),
-        (("nop",), {"agent_kit": Path("/no/where")}, "no such directory"),
+        (("nop",), {"agent_kit": Path("/no/where")}, f"--swe-agent-kit /no/where: no such directory ({OWN})"),
+        (("command:x",), {"agent_kit": Path("/no/where")}, f"--swe-agent-kit /no/where: no such directory ({OWN})"),
     ],
 )
 def test_what_cannot_be(agents: tuple[str, ...], options: dict[str, object], said: str) -> None:
@@ -95,8 +96,10 @@ def test_a_kit_is_found_by_its_name_or_is_the_users_own(tmp_path: Path) -> None:
     assert kit_of("codex", tmp_path / "kits") == ours
     assert kit_of("codex", ours) == ours
     assert kit_of("command", tmp_path / "own") == tmp_path / "own"
-    with pytest.raises(UsageError, match="is that of codex, not of opencode"):
+    with pytest.raises(UsageError, match=r"is that of codex, not of opencode .pytest-swe agent-kit opencode "):
         kit_of("opencode", ours)
+    with pytest.raises(UsageError, match=f"is that of codex, not of command .{OWN}"):
+        kit_of("command", ours)
     with pytest.raises(UsageError, match="none of these kits is that of opencode"):
         kit_of("opencode", tmp_path / "kits")
     kits = tmp_path / "kits"

@@ -68,7 +68,7 @@ def test_a_broken_task_costs_no_other(tmp_path: Path) -> None:
     assert found[""].startswith("the name of its directory: 'f::g' has '::'")
     with pytest.raises(RowInvalid) as refused:
         dataset.row("c-tests")
-    assert str(refused.value).startswith(f"{tmp_path / 'c-tests'}: c-tests: tests/test.sh missing")
+    assert str(refused.value).startswith(f"{tmp_path / 'c-tests'}: tests/test.sh missing")
 
 
 def test_a_task_that_changed_is_read_anew_and_never_mistaken(tmp_path: Path) -> None:

@@ -18,9 +18,9 @@ Line = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelSummary:
-    """One model's counts. ``low`` and ``high``: Wilson's 95 % interval of the rate.
+    """One model's counts. ``low`` and ``high``: Wilson's 95 % interval of the rate, over as many instances as there are.
 
-    ``flaky``: instances whose repeats were measured and do not agree.
+    ``flaky``: instances whose repeats were measured and do not agree. An agent's attempts may differ.
     """
 
     model: str
@@ -55,7 +55,10 @@ def _summary(model: str, lines: Sequence[Line], expected: int) -> ModelSummary:
     measured = [float(line["reward"]) for line in lines if line["reward"] is not None]
     resolved = count["resolved"]
     rate = resolved / expected if expected else 0.0
-    low, high = wilson(rate, expected)
+    repeats = 1 + max((int(line.get("repeat") or 0) for line in lines), default=0)
+    low, high = wilson(
+        rate, max(1, expected // repeats) if expected else 0
+    )  # repeats of one instance are not independent
     reasons = Counter(str(line["reason"]) for line in lines if line["reason"] and line["status"] != "resolved")
     return ModelSummary(
         model=model,
@@ -81,7 +84,7 @@ def _summary(model: str, lines: Sequence[Line], expected: int) -> ModelSummary:
 def _flaky(lines: Iterable[Line]) -> tuple[str, ...]:
     found: dict[tuple[str, str], set[str]] = {}
     for line in lines:
-        if line["status"] in ("resolved", "unresolved"):
+        if line["status"] in ("resolved", "unresolved") and not line.get("agent"):
             found.setdefault((str(line.get("dataset")), str(line["instance_id"])), set()).add(str(line["status"]))
     return tuple(instance for (_, instance), statuses in found.items() if len(statuses) > 1)
 

@@ -52,6 +52,21 @@ def test_wilsons_interval(good: int, total: int, low: float, high: float) -> Non
     assert wilson(good / total if total else 0.0, total) == pytest.approx((low, high), abs=5e-5)
 
 
+def test_repeats_of_an_instance_make_no_rate_surer() -> None:
+    lines = [
+        {**line(name, "resolved" if name < "c" else "unresolved"), "repeat": n} for name in "abcd" for n in range(3)
+    ]
+    (repeated,) = summarise(lines, {"m": 12})
+    (once,) = summarise(lines[::3], {"m": 4})
+    assert (repeated.rate, repeated.low, repeated.high) == (once.rate, once.low, once.high)
+
+
+def test_an_agents_attempts_may_differ_and_a_controls_may_not() -> None:
+    lines = [{**line("a", status), "repeat": n} for n, status in enumerate(("resolved", "unresolved"))]
+    assert summarise(lines, {"m": 2})[0].flaky == ("a",)
+    assert summarise([{**each, "agent": {"name": "x"}} for each in lines], {"m": 2})[0].flaky == ()
+
+
 @given(st.integers(0, 500), st.integers(0, 500))
 def test_the_interval_holds_the_rate(good: int, more: int) -> None:
     total = good + more

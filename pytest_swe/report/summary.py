@@ -18,7 +18,7 @@ Line = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelSummary:
-    """One model's counts. ``low`` and ``high``: Wilson's 95 % interval of the rate, over as many instances as there are.
+    """One model's counts. ``low`` and ``high``: Wilson's 95 % interval of the rate, over the instances.
 
     ``flaky``: instances whose repeats were measured and do not agree. An agent's attempts may differ.
     """

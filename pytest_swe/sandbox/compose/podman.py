@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import io
 import json
-import time
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
@@ -68,7 +67,7 @@ class PodmanStarter(Starter):
         if address is not None and self._is_cut_off(containers[MAIN], address):
             raise SandboxStartFailed(
                 f"the services of this task do not reach each other: {address} does not answer",
-                hint="a firewall of this host is between them, often Docker's; docs/providers/podman.md has the rule",
+                hint="a firewall of this host is between them, often Docker's; docs/providers/compose.md has the rule",
             )
 
     def _checked_in_full(self, service: Service, project: Project) -> Service:
@@ -102,9 +101,7 @@ class PodmanStarter(Starter):
     def _is_cut_off(self, main: Container, address: str) -> bool:
         """Asked from inside of main; where it has no bash, nobody knows."""
         knocking = DockerSandbox(self.engine, main.id, user="0", workdir="/", attach=())
-        from_here = time.monotonic()
         try:
-            ended = knocking.exec(["bash", "-c", KNOCK, "knock", address], cwd="/", timeout=REACHED)
+            return knocking.exec(["bash", "-c", KNOCK, "knock", address], cwd="/", timeout=REACHED).timed_out
         except Refused:
             return False
-        return ended.timed_out and time.monotonic() - from_here >= REACHED

@@ -174,7 +174,7 @@ def test_no_network_is_one_line_that_says_what_to_do(tmp_path: Path) -> None:
     for extra in ({}, {"HF_HUB_OFFLINE": "1"}):
         error = _ask(tmp_path, "http://127.0.0.1:9", ("verified", None), **extra)[0]["error"]
         assert error.startswith(f"{REPO} is no path here, and cannot be fetched from the hub: ")
-        assert error.endswith("(fetch it once with a network, or give a local file)")
+        assert error.endswith("(check the path, or fetch it once with a network)")
         assert "\n" not in error
 
 

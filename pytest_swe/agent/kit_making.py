@@ -11,7 +11,6 @@ import difflib
 import json
 import shutil
 import subprocess
-import tarfile
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,6 +19,7 @@ from pytest_swe.agent.described import Description, KitPart, described, describe
 from pytest_swe.agent.kit import LABEL
 from pytest_swe.agent.kit_failures import in_short
 from pytest_swe.errors import UsageError
+from pytest_swe.sandbox.archive import unpack
 
 #: Seconds for one package with all that it needs.
 LONGEST = 1800.0
@@ -107,8 +107,8 @@ def _npm_package(package: str, place: Path, *, whole: bool) -> None:
         _run(["npm", "install", *quiet, "--prefix", str(place), package])
         return
     packed = _run(["npm", "pack", "--loglevel=error", "--pack-destination", str(place), package]).split()[-1]
-    with tarfile.open(place / packed) as tar, tempfile.TemporaryDirectory(dir=place) as unpacked:
-        tar.extractall(unpacked, filter="data")
+    with (place / packed).open("rb") as tar, tempfile.TemporaryDirectory(dir=place) as unpacked:
+        unpack(tar, Path(unpacked))
         next(Path(unpacked).iterdir()).rename(place / directory_of(package))  # the one directory of such an archive
     (place / packed).unlink()
 

@@ -7,6 +7,7 @@ import posixpath
 import tarfile
 import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 from typing import IO, BinaryIO
 
 from pytest_swe.errors import SandboxFileError
@@ -83,6 +84,22 @@ def first_file(stream: IO[bytes]) -> bytes:
         if len(content) != member.size:
             raise tarfile.ReadError("the archive is cut short")
         return content
+
+
+def unpack(tar: BinaryIO, place: Path) -> None:
+    """Unpack on this host, below ``place``, with the rights of whoever does it.
+
+    Raises SandboxFileError for what `rooted` refuses, tarfile.TarError for a link that leads out. Python before 3.11.4
+    has no filters, and there every link is refused.
+    """
+    with tarfile.open(fileobj=tar) as source:
+        careful = getattr(tarfile, "data_filter", None)
+        if careful is not None:
+            source.extraction_filter = careful
+        for member in _checked(source, str(place)):
+            if careful is None and (member.islnk() or member.issym()):
+                raise SandboxFileError(f"refused: {member.name!r} is a link", path=str(place))
+            source.extract(member, place)
 
 
 def _checked(source: tarfile.TarFile, path: str) -> Iterator[tarfile.TarInfo]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import tarfile
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import BinaryIO
 
 from pytest_swe.errors import SandboxFileError
 from pytest_swe.model import ExecResult
+from pytest_swe.sandbox.archive import unpack
 
 IDENTITY = {
     "GIT_CONFIG_NOSYSTEM": "1",
@@ -86,8 +86,7 @@ class DirectorySandbox:
         target.write_bytes(data)
 
     def upload(self, tar: BinaryIO, path: str) -> None:
-        with tarfile.open(fileobj=tar) as archive:
-            archive.extractall(f"{self.root}{path}", filter="data")
+        unpack(tar, Path(f"{self.root}{path}"))
 
     def download(self, path: str) -> bytes:
         raise NotImplementedError

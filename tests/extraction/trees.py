@@ -6,12 +6,12 @@ import io
 import os
 import shutil
 import subprocess
-import tarfile
 from pathlib import Path
 
 from pytest_swe.evaluation.driver import COMMAND, bundle, read
 from pytest_swe.logs.markers import END, START
 from pytest_swe.model import ApplyLog, ExecResult
+from pytest_swe.sandbox.archive import unpack
 
 from .directory import DirectorySandbox, git
 
@@ -85,8 +85,7 @@ def files_of(tree: Path) -> dict[str, tuple[str, bytes]]:
 def apply_by_ladder(patch: bytes, tree: Path, here: Path) -> ApplyLog:
     """What the evaluation's own driver makes of a patch in ``tree``."""
     made = bundle(SCRIPT, b"", patch, "ab12")
-    with tarfile.open(fileobj=io.BytesIO(made.tar)) as archive:
-        archive.extractall(here, filter="data")
+    unpack(io.BytesIO(made.tar), here)
     env = {"PATH": os.environ["PATH"], "TESTBED": str(tree), "LC_ALL": "C.UTF-8"}
     done = subprocess.run(COMMAND, cwd=here, env=env, capture_output=True, timeout=120)
     result = ExecResult(argv=COMMAND, exit_code=done.returncode, stdout=done.stdout, stderr=done.stderr)

@@ -7,7 +7,6 @@ import os
 import shutil
 import signal
 import subprocess
-import tarfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,7 @@ from pytest_swe.errors import SandboxFileError
 from pytest_swe.evaluation.driver import COMMAND, Bundle, bundle, read
 from pytest_swe.logs.markers import END, START
 from pytest_swe.model import ExecResult, StepLog
+from pytest_swe.sandbox.archive import unpack
 
 SCRIPT = f"set -uxo pipefail\ncd \"${{TESTBED:-/testbed}}\"\n: '{START}'\n%s\n: '{END}'\n"
 NONCE = "ab12"
@@ -58,8 +58,7 @@ class Bench:
 
     def drive(self, made: Bundle, timeout: float = 30, env: Mapping[str, str] | None = None) -> ExecResult:
         shutil.rmtree(self.here, ignore_errors=True)
-        with tarfile.open(fileobj=io.BytesIO(made.tar)) as archive:
-            archive.extractall(self.here, filter="data")
+        unpack(io.BytesIO(made.tar), self.here)
         return self.command(COMMAND, timeout=timeout, env=env)
 
     def command(self, argv: Sequence[str], *, timeout: float, env: Mapping[str, str] | None = None) -> ExecResult:
@@ -109,8 +108,7 @@ class BenchSandbox:
 
     def upload(self, tar: BinaryIO, path: str) -> None:
         self.calls.append(f"upload {path}")
-        with tarfile.open(fileobj=tar) as archive:
-            archive.extractall(self._bench.here, filter="data")
+        unpack(tar, self._bench.here)
 
     def exec(
         self,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import tarfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -17,14 +16,14 @@ from pytest_swe.evaluation.begin import HIDE, ONE_COMMIT, begin
 from pytest_swe.evaluation.driver import DIRECTORY
 from pytest_swe.evaluation.plan import Around
 from pytest_swe.model import ExecResult
+from pytest_swe.sandbox.archive import unpack
 
 
 class Placed(BenchSandbox):
     """The same, in whatever directory below the driver's it is asked for."""
 
     def upload(self, tar: BinaryIO, path: str) -> None:
-        with tarfile.open(fileobj=tar) as archive:
-            archive.extractall(self._placed(path), filter="data")
+        unpack(tar, Path(self._placed(path)))
 
     def exec(self, argv: Sequence[str], **how: Any) -> ExecResult:
         return super().exec([self._placed(word) for word in argv], **how)

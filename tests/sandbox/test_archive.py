@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import tarfile
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -138,3 +139,30 @@ def test_a_large_tar_goes_through_the_disk() -> None:
     data = bytes(range(256)) * (archive.SPOOL // 256 + 1)
     [found] = moved(tar_of((info("large"), data)))
     assert found.size == len(data)
+
+
+def test_files_are_unpacked_on_this_host(tmp_path: Path) -> None:
+    archive.unpack(tar_of((info("a/b", mode=0o755), b"one"), (info("c"), b"two")), tmp_path)
+    assert (tmp_path / "a" / "b").read_bytes() == b"one"
+    assert (tmp_path / "a" / "b").stat().st_mode & 0o111
+    assert (tmp_path / "c").read_bytes() == b"two"
+
+
+@pytest.mark.parametrize(
+    "member",
+    [
+        info("../out"),
+        info("/tmp/out"),
+        info("out", tarfile.SYMTYPE, "/etc/passwd"),
+        info("out", tarfile.SYMTYPE, "../../x"),
+        info("out", tarfile.LNKTYPE, "../x"),
+        info("out", tarfile.CHRTYPE),
+    ],
+    ids=lambda member: f"{member.name} {member.linkname}",
+)
+def test_nothing_is_unpacked_outside_on_this_host(tmp_path: Path, member: tarfile.TarInfo) -> None:
+    place = tmp_path / "place"
+    place.mkdir()
+    with pytest.raises((SandboxFileError, tarfile.TarError)):
+        archive.unpack(tar_of((member, b"")), place)
+    assert list(tmp_path.rglob("*")) == [place]

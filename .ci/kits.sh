@@ -8,6 +8,7 @@ agent=mini-swe-agent
 
 main() {
   local version python
+  [ -x "${VENV:-.venv}/bin/pytest-swe" ] || give_up "the project is not installed here: make install"
   version=$(docker run --rm "${PYTEST_SWE_TEST_IMAGE:-pytest-swe/test-base:1}" \
     python3 -c 'import sys; print("%d.%d" % sys.version_info[:2])')
   for python in "${VENV:-.venv}/bin/python" "python$version" ~/.pyenv/versions/"$version".*/bin/python; do

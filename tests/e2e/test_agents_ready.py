@@ -131,14 +131,15 @@ def test_a_ready_agent_fixes_a_row(tmp_path: Path, agent: str) -> None:
     usage = line["usage"]
     assert (usage["input_tokens"], usage["output_tokens"]) == (22, 14)
     place = done.directory / line["logs"] / "agent"
-    calls = [json.loads(text) for text in (place / "calls.jsonl").read_text().splitlines()]
+    told = [json.loads(text) for text in (place / "calls.jsonl").read_text().splitlines()]
+    calls = [call for call in told if "refused" not in call]  # some look for paths that no model has
     assert len(calls) == usage["calls"] >= 2
     assert {seen.json["model"] for seen in model.seen if seen.method == "POST"} == {"org/scripted"}
     assert "def touches" in (done.directory / line["logs"] / "patch.diff").read_text()
     assert [path for path in tmp_path.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()] == []
     assert (place / "trajectory.json").exists() == (agent in TOLD)
     if agent in TOLD:
-        told = json.loads((place / "trajectory.json").read_text())
-        called = [call for step in told["steps"] for call in step.get("tool_calls", ())]
+        conversation = json.loads((place / "trajectory.json").read_text())
+        called = [call for step in conversation["steps"] for call in step.get("tool_calls", ())]
         assert any("git apply" in json.dumps(call["arguments"]) for call in called)
         assert usage["steps"] >= 2

@@ -10,7 +10,7 @@ from pytest_swe.sandbox.base import Change
 from pytest_swe.sandbox.docker_answers import Refused
 from pytest_swe.sandbox.docker_engine import Engine
 
-#: Bytes of an answer that are read; a million paths are about 60 MB.
+#: Bytes of an answer that are read: an agent decides how long it is.
 MOST = 64 * 1024 * 1024
 
 #: https://docs.docker.com/reference/api/engine/version/v1.41/#tag/Container/operation/ContainerChanges

@@ -19,14 +19,16 @@ FLAG = "replaced_programs"
 
 #: Programs of the image here, changed or removed, are told.
 DIRECTORIES = frozenset({"/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin"})
-#: Files that every program stands on, by patterns; told however they came to be there.
+#: Files that every program stands on, by patterns; told however they came to be there. Not /etc/ld.so.cache, nor what
+#: compilers link with: packages that an agent installs write those.
 LOADED = (
-    "/etc/ld.so.*",
+    "/etc/ld.so.preload",
     "/lib*/ld-*.so*",
-    "/lib*/libc.so*",
-    "/lib*/libc-*",
+    "/lib*/libc.so.6",
+    "/lib*/libc-2*.so",
     "/usr/lib*/ld-*.so*",
-    "/usr/lib*/libc.so*",
+    "/usr/lib*/libc.so.6",
+    "/usr/lib*/libc-2*.so",
 )
 #: A new program of such a name stands in the way of the image's own.
 SHADOWED = frozenset(

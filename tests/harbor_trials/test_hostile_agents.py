@@ -116,7 +116,8 @@ def test_what_the_verifier_installs_is_no_mark(trial: Try) -> None:
 
 
 def test_work_in_the_tree_and_what_is_installed_beside_the_image_leave_no_mark(trial: Try) -> None:
-    script = "cp /bin/true /usr/local/bin/newtool; echo x > /app/x; mkdir -p /usr/lib/python3/dist-packages/x"
+    script = "cp /bin/true /usr/local/bin/newtool; echo x > /app/x; mkdir -p /usr/lib/python3/dist-packages/x; "
+    script += "touch /etc/ld.so.cache /usr/lib/x86_64-linux-gnu/libc.so"
     done = trial({"tests/test.sh": VERIFIER}, CommandAgent(script))
     assert done.reward.flags == ()
 

@@ -16,7 +16,7 @@ from pytest_swe.sandbox.docker_engine import Engine
 #: Seconds between two looks for services that have started.
 LOOK_EVERY = 0.2
 
-#: Seconds between two checks, and for one of them, where a service says nothing else: Docker's.
+#: Seconds between two checks where a service says nothing else: Docker's.
 #: https://docs.docker.com/reference/dockerfile/#healthcheck
 USUAL = 30.0
 
@@ -27,8 +27,9 @@ RETRIES = 3
 #: and Compose ends at it.
 NO_CHECK: Mapping[str, JSON] = {"test": ["CMD-SHELL", ":"], "interval": "1s", "timeout": "30s", "retries": RETRIES}
 
-#: Seconds for the engine's answer beside those of the check itself.
-ANSWER = 10.0
+#: Seconds for which a check may hang: Podman answers when it has ended, however long that takes, and to give up on the
+#: answer would count as an engine that went away. It ends with its container.
+HANGS = 24 * 3600.0
 
 
 def said_in_full(own: Mapping[str, JSON], image: Mapping[str, JSON]) -> dict[str, JSON]:
@@ -68,14 +69,6 @@ def health_checked(engine: Engine, project_label: str) -> Iterator[None]:
         looking.join()
 
 
-@dataclass(frozen=True, slots=True)
-class _Check:
-    """How one service is checked; times in seconds."""
-
-    every: float
-    limit: float
-
-
 @dataclass(slots=True)
 class _Checks:
     engine: Engine
@@ -95,22 +88,22 @@ class _Checks:
     def _keep(self, container: str) -> None:
         """Check one container until all have started, or until somebody else turns out to do it."""
         with suppress(Refused, EngineUnavailable):  # it is gone, and so is whoever waits for it
-            check = self._started(container)
-            if check is None or self.over.wait(check.every) or self._was_checked(container):
+            every = self._started(container)
+            if every is None or self.over.wait(every) or self._was_checked(container):
                 return
             while True:
                 with suppress(Refused):  # it has ended
-                    self._run(container, check)
-                if self.over.wait(check.every):
+                    self._run(container)
+                if self.over.wait(every):
                     return
 
-    def _started(self, container: str) -> _Check | None:
-        """How it is checked, once it runs. None when it is not checked, or does not run while this lasts."""
+    def _started(self, container: str) -> float | None:
+        """Seconds between its checks, once it runs. None when it is not checked, or does not run while this lasts."""
         while True:
             found = self._inspected(container)
-            check = _check_of(found)
-            if check is None or _within(found, "State", "Running") is True:
-                return check
+            every = _interval(found)
+            if every is None or _within(found, "State", "Running") is True:
+                return every
             if self.over.wait(LOOK_EVERY):
                 return None
 
@@ -123,22 +116,18 @@ class _Checks:
             found: JSON = answer.json()
         return found
 
-    def _run(self, container: str, check: _Check) -> None:
+    def _run(self, container: str) -> None:
         """The engine itself keeps count of what came of it."""
-        path = f"libpod/containers/{container}/healthcheck"
-        with self.engine.asked("GET", path, silence=check.limit + ANSWER) as answer:
+        with self.engine.asked("GET", f"libpod/containers/{container}/healthcheck", silence=HANGS) as answer:
             answer.json()
 
 
-def _check_of(found: JSON) -> _Check | None:
+def _interval(found: JSON) -> float | None:
+    """None for a container that is not checked."""
     test = _within(found, "Config", "Healthcheck", "Test")
     if not isinstance(test, list) or test[:1] in ([], ["NONE"]):
         return None
-    seconds = (_seconds(_within(found, "Config", "Healthcheck", name)) for name in ("Interval", "Timeout"))
-    return _Check(*seconds)
-
-
-def _seconds(nanoseconds: JSON) -> float:
+    nanoseconds = _within(found, "Config", "Healthcheck", "Interval")
     return nanoseconds / 1e9 if isinstance(nanoseconds, int | float) and nanoseconds > 0 else USUAL
 
 

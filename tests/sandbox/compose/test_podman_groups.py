@@ -13,6 +13,7 @@ from pytest_swe.errors import SandboxStartFailed
 from pytest_swe.sandbox.compose.addresses import Network
 from pytest_swe.sandbox.compose.podman import PodmanStarter
 from pytest_swe.sandbox.compose.project import Project
+from pytest_swe.sandbox.docker import DockerProvider
 from pytest_swe.testing.conformance.fixtures import SOON, new_labels, shell
 
 from .groups import LONG, AcquireGroup, left, spec_of
@@ -52,6 +53,18 @@ def test_a_check_that_the_file_takes_away_is_never_run(
     text = "services: {side: {build: side, command: sleep 999, healthcheck: {disable: true}}}"
     group = acquire_group(spec_of(compose_task(text, {"side/Dockerfile": f"FROM {test_image}\n{check}"})))
     assert group.services["side"].exec(["test", "-e", "/checked"], timeout=SOON).exit_code == 1
+
+
+def test_a_check_that_hangs_costs_its_group_alone(
+    acquire_group: AcquireGroup, compose_task: Callable[..., Path], provider: DockerProvider, test_image: str
+) -> None:
+    """The engine is not taken for one that went away, with all other sandboxes of the run."""
+    check = "{test: sleep 1000, interval: 1s, timeout: 1s, retries: 1}"
+    side = f"{{image: {test_image}, command: sleep 999, healthcheck: {check}}}"
+    with pytest.raises(SandboxStartFailed, match="service side did not become healthy"):
+        acquire_group(spec_of(compose_task(f"services: {{side: {side}}}"), build_seconds=25))
+    engine = provider._pool.links[0].engine()
+    assert (engine.lost, engine.outages) == (False, 0)
 
 
 def test_a_name_is_known_where_a_network_is_shared(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import uuid
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -161,7 +163,11 @@ def test_over_the_cap_the_tool_says_so(tmp_path: Path, models: Models) -> None:
 @pytest.mark.docker
 def test_the_tasks_own_solution_resolves_it_and_nothing_does_not_three_times(tmp_path: Path) -> None:
     controls = ["--swe-agent", "oracle", "--swe-agent", "nop", "--swe-attempts", "3"]
-    done = run_plugin(tmp_path, TASKS, *controls, timeout=1200)
+    run_id = f"interact-{uuid.uuid4().hex[:8]}"
+    done = run_plugin(tmp_path, TASKS, *controls, timeout=1200, run_id=run_id)
     lines = [json.loads(line) for line in (done.directory / "rewards.jsonl").read_text().splitlines()]
     found = Counter((line["model"], line["status"]) for line in lines)
     assert found == {("gold", "resolved"): 3, ("nop", "unresolved"): 3}, done.output
+    for what in (["ps", "-a"], ["network", "ls"], ["volume", "ls"], ["images"]):
+        command = ["docker", *what, "-q", "--filter", f"label=pytest-swe.run={run_id}"]
+        assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "", what

@@ -59,6 +59,12 @@ def tasks(*, compose: bool) -> list[Path]:
     return [path for path in found if (path.name == WITH_COMPOSE) == compose]
 
 
+def test_every_task_in_datasets_is_run_three_times() -> None:
+    """Those elsewhere by `tests/e2e/test_swe_interact_runs.py` and `tests/families/test_deepswe_as_harbor.py`."""
+    found = {path.parent.parent.relative_to(ROOT / "datasets") for path in (ROOT / "datasets").rglob("task.toml")}
+    assert found == {Path("harbor"), Path("swe-interact"), Path("families/deepswe/tasks")}
+
+
 @pytest.fixture(params=[pytest.param(name, marks=getattr(pytest.mark, name)) for name in ("docker", "podman")])
 def engine(request: pytest.FixtureRequest, demo_image: None) -> tuple[str, list[str]]:
     """A provider's name, and the command line of its engine, which has the image."""
